@@ -1,0 +1,1 @@
+"""Tensors only: the losses, the network and the solvers. Knows no files, frames, estimators."""

@@ -1,0 +1,35 @@
+"""What can go wrong, by name. Messages say which column, what was found, what to do."""
+
+from sklearn.exceptions import ConvergenceWarning as SklearnConvergenceWarning
+
+
+class InputError(ValueError):
+    """The input cannot be used; the message says which part, what was found and what to do."""
+
+
+class ModelFileError(InputError):
+    """A model file is damaged, foreign, or not a model file at all."""
+
+
+class StablepredWarning(UserWarning):
+    """Base of all warnings of this library."""
+
+
+class ConvergenceWarning(StablepredWarning, SklearnConvergenceWarning):
+    """A solver stopped at its iteration limit."""
+
+
+class DegenerateWeightsWarning(StablepredWarning):
+    """The balancing weights collapsed onto few rows, or are all equal."""
+
+
+class CollapsedEmbeddingWarning(StablepredWarning):
+    """An embedding hardly varies over the rows, so that balancing it says nothing."""
+
+
+class ConstantFeatureWarning(StablepredWarning):
+    """A feature (or a pair of features) has one value only and takes no part in the fit."""
+
+
+class ConstantPredictionWarning(StablepredWarning):
+    """The fitted model predicts the same probability for every row."""

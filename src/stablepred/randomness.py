@@ -1,0 +1,32 @@
+"""Child seeds from one seed and labels, so that no part's draws depend on another's."""
+
+import hashlib
+
+import numpy as np
+import torch
+from sklearn.utils import check_random_state
+
+RandomState = int | np.random.RandomState | None
+
+
+def root_seed(random_state: RandomState) -> int:
+    """One integer that stands for ``random_state`` during a whole fit."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def child_seed(seed: int, *labels: object) -> int:
+    """A seed that depends on ``seed`` and on every label, and on nothing else."""
+    text = repr((seed, *labels)).encode()
+    return int.from_bytes(hashlib.sha256(text).digest()[:4], "little")
+
+
+def numpy_generator(seed: int, *labels: object) -> np.random.Generator:
+    """A NumPy generator of its own for the purpose that the labels name."""
+    return np.random.default_rng(child_seed(seed, *labels))
+
+
+def torch_generator(seed: int, *labels: object) -> torch.Generator:
+    """A torch generator (CPU) of its own for the purpose that the labels name."""
+    return torch.Generator().manual_seed(child_seed(seed, *labels))
