@@ -31,5 +31,9 @@ class ConstantFeatureWarning(StablepredWarning):
     """A feature (or a pair of features) has one value only and takes no part in the fit."""
 
 
+class OverlapWarning(StablepredWarning):
+    """A feature is nearly always 0 or nearly always 1 and was left out."""
+
+
 class ConstantPredictionWarning(StablepredWarning):
     """The fitted model predicts the same probability for every row."""

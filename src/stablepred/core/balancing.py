@@ -1,0 +1,192 @@
+"""Global balancing (paper, eqs. 4 and 17).
+
+    L_Bal(v) = sum_j || phi(X_{-j})' (v * x_j) / v'x_j
+                        - phi(X_{-j})' (v * (1 - x_j)) / v'(1 - x_j) ||^2
+
+Every column of X is a treatment in turn; X_{-j} is X with column j set to zero; phi is the
+identity (raw balancing) or an encoder (embedded balancing); ``v`` are the total row weights, the
+paper's W. A treatment that has no weight on one of its two sides has nothing to compare and
+contributes zero.
+
+With products of columns among the columns (order 2), a treatment and a covariate may be made of a
+common source column. ``shared[j, k]`` says so; such covariates are zeroed together with j, since
+no weights could balance them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
+
+# Rows x treatments that are encoded at once; bounds the memory of embedded balancing.
+CHUNK = 1 << 16
+
+# (rows, treatments, embeddings of those rows with that treatment's column removed)
+RemovedChunk = tuple[Tensor, Tensor, Tensor]
+
+
+def _sides(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Weight with x_j = 1, weight with x_j = 0, and whether both are there: each (p,)."""
+    on = v @ x
+    off = v @ (1 - x)
+    # Relative to the total, so that the verdict does not depend on the scale of the weights.
+    least = v.sum() * 1e-12
+    comparable = (on > least) & (off > least)
+    one = torch.ones_like(on)
+    return torch.where(comparable, on, one), torch.where(comparable, off, one), comparable
+
+
+def _allowed(x: Tensor, comparable: Tensor, shared: Tensor | None) -> Tensor:
+    """Which (treatment, covariate) pairs count: (p, p)."""
+    if shared is None:
+        shared = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
+    return comparable[:, None] & ~shared
+
+
+def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
+    """Weighted mean of feature k with x_j = 1 minus with x_j = 0, for all (j, k): (p, p)."""
+    on, off, comparable = _sides(x, v)
+    gram = x.T @ (v[:, None] * x)  # (p, p)
+    gaps = gram / on[:, None] - ((v @ x)[None, :] - gram) / off[:, None]
+    return gaps * _allowed(x, comparable, shared)
+
+
+def balance_and_gradient(
+    x: Tensor, v: Tensor, shared: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """L_Bal on raw features and its gradient in ``v``, from one weighted Gram matrix.
+
+    With g = gram, m = v'x, gaps G_jk = g_jk / on_j - (m_k - g_jk) / off_j and L = sum G^2, the
+    chain rule gives dL/dv_i = x_i' D x_i + a'x_i + b with
+
+        D_jk = 2 G_jk (1 / on_j + 1 / off_j)
+        a_k  = -2 sum_j G_jk / off_j - r_k - s_k,   b = sum_j s_j
+        r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
+    """
+    on, off, comparable = _sides(x, v)
+    gram = x.T @ (v[:, None] * x)  # (p, p)
+    rest = (v @ x)[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
+    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(x, comparable, shared)
+    slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
+    slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
+    quadratic = 2 * gaps * (1 / on + 1 / off)[:, None]  # (p, p) D
+    linear = -2 * (gaps / off[:, None]).sum(0) - slope_on - slope_off  # (p,) a
+    gradient = ((x @ quadratic) * x).sum(1) + x @ linear + slope_off.sum()
+    return gaps.square().sum(), gradient
+
+
+class _RawBalance(torch.autograd.Function):
+    """``balance_and_gradient`` as a node of the autograd graph."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, v: Tensor, shared: Tensor | None) -> Tensor:
+        loss, gradient = balance_and_gradient(x, v, shared)
+        ctx.save_for_backward(gradient)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor, None]:
+        (gradient,) = ctx.saved_tensors
+        return None, upstream * gradient, None
+
+
+def raw_balance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
+    """L_Bal on raw features, differentiable in ``v``."""
+    loss: Tensor = _RawBalance.apply(x, v, shared)
+    return loss
+
+
+def removed_embeddings(
+    layers: "list[tuple[Tensor, Tensor]]",
+    x: Tensor,
+    shared: Tensor | None = None,
+    chunk: int = CHUNK,
+) -> Iterator[RemovedChunk]:
+    """Embed every row with column j removed, for the rows that have x_ij = 1, in bounded memory.
+
+    Rows with x_ij = 0 are their own X_{-j} and need no second encoding. The first layer's input
+    to the activation with column j zeroed is the one of the full row minus column j of A^(1).
+    """
+    first, bias = layers[0]
+    before = x @ first.T + bias  # (n, d1)
+    treatments, rows = x.T.nonzero(as_tuple=True)
+
+    def encode(before: Tensor, rows: Tensor, treatments: Tensor, *flat: Tensor) -> Tensor:
+        if shared is None:
+            removed = flat[0].T[treatments]  # (m, d1)
+        else:
+            removed = (x[rows] * shared[treatments]) @ flat[0].T
+        return encode_from(before[rows] - removed, list(zip(flat[2::2], flat[3::2], strict=True)))
+
+    flat = [tensor for layer in layers for tensor in layer]
+    for start in range(0, len(rows), chunk):
+        part = slice(start, start + chunk)
+        arguments = (before, rows[part], treatments[part], *flat)
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat):
+            embedded = checkpoint(encode, *arguments, use_reentrant=False)
+        else:
+            embedded = encode(*arguments)
+        yield rows[part], treatments[part], embedded
+
+
+def encode_from(before: Tensor, layers: "list[tuple[Tensor, Tensor]]") -> Tensor:
+    """The rest of an encoder after the first layer's linear part: (m, d1) -> (m, d)."""
+    hidden = torch.sigmoid(before)
+    for weight, bias in layers:
+        hidden = torch.sigmoid(hidden @ weight.T + bias)
+    return hidden
+
+
+def embedded_imbalance(
+    x: Tensor, v: Tensor, phi: Tensor, removed: Iterable[RemovedChunk], scale: Tensor | None = None
+) -> Tensor:
+    """Weighted mean of phi_k(X_{-j}) with x_j = 1 minus with x_j = 0, for all (j, k): (p, d).
+
+    ``phi`` (n, d) embeds the full rows, ``removed`` comes from :func:`removed_embeddings`.
+    ``scale`` (d,) divides each coordinate; with the embedding's own standard deviation the result
+    does not change when the embedding shrinks.
+    """
+    on, off, comparable = _sides(x, v)
+    treated = torch.zeros(x.shape[1], phi.shape[1], dtype=x.dtype, device=x.device)
+    for rows, treatments, embedded in removed:
+        treated = treated.index_add(0, treatments, v[rows, None] * embedded)
+    control = ((1 - x) * v[:, None]).T @ phi  # (p, d)
+    gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
+    return gaps if scale is None else gaps / scale
+
+
+class EmbeddedBalance:
+    """L_Bal on the embedding of a fixed encoder, as a function of the row weights alone.
+
+    The embeddings with a column removed are kept where they are small and made anew at each
+    evaluation where they are not.
+    """
+
+    def __init__(
+        self,
+        layers: "list[tuple[Tensor, Tensor]]",
+        x: Tensor,
+        scale: Tensor | None,
+        shared: Tensor | None = None,
+        keep_at_most: int = 1 << 26,
+    ) -> None:
+        self.x, self.scale = x, scale
+        with torch.no_grad():
+            self.phi = encode_from(x @ layers[0][0].T + layers[0][1], layers[1:])
+            self._removed: Callable[[], Iterable[RemovedChunk]] = lambda: removed_embeddings(
+                layers, x, shared
+            )
+            if int(x.sum()) * self.phi.shape[1] <= keep_at_most:
+                kept = list(self._removed())
+                self._removed = lambda: kept
+
+    def __call__(self, v: Tensor) -> Tensor:
+        """L_Bal at the total row weights ``v``."""
+        with torch.no_grad():
+            removed = self._removed()
+        gaps = embedded_imbalance(self.x, v, self.phi, removed, self.scale)
+        return gaps.square().sum()

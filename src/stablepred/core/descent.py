@@ -1,0 +1,51 @@
+"""One block of variables, lowered by L-BFGS with a safeguard."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+
+class Block:
+    """Variables that are updated together while the others stay fixed.
+
+    The curvature memory lives as long as the block, so that alternating between blocks does not
+    start each one afresh.
+    """
+
+    def __init__(self, variables: Sequence[Tensor], steps: int = 10) -> None:
+        self.variables = [variable.requires_grad_() for variable in variables]
+        self.steps = steps
+        self._forget()
+
+    def _forget(self) -> None:
+        self._optimiser = torch.optim.LBFGS(
+            self.variables,
+            max_iter=self.steps,
+            max_eval=4 * self.steps,
+            history_size=20,
+            tolerance_grad=1e-12,
+            tolerance_change=1e-16,
+            line_search_fn="strong_wolfe",
+        )
+
+    def lower(self, objective: Callable[[], Tensor]) -> None:
+        """Take up to ``steps`` steps; undo them if the objective has risen or is not finite."""
+        before = [variable.detach().clone() for variable in self.variables]
+        with torch.no_grad():
+            old = objective()
+
+        def closure() -> Tensor:
+            self._optimiser.zero_grad()
+            with torch.enable_grad():
+                value = objective()
+                value.backward()
+            return value
+
+        self._optimiser.step(closure)
+        with torch.no_grad():
+            new = objective()
+            if not new <= old:
+                for variable, value in zip(self.variables, before, strict=True):
+                    variable.copy_(value)
+                self._forget()

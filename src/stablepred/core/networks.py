@@ -1,0 +1,102 @@
+"""The deep auto-encoder (paper, section 3.2.3).
+
+    phi(x)^(1) = sigmoid(A^(1) x + b^(1))
+    phi(x)^(k) = sigmoid(A^(k) phi(x)^(k-1) + b^(k)),  k = 2 ... K
+
+and a decoder with the same layers in reverse.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from stablepred.core.balancing import encode_from
+
+Layer = tuple[Tensor, Tensor]  # A (d_out, d_in), b (d_out,)
+
+
+class AutoEncoder:
+    """Encoder and decoder as plain lists of layers."""
+
+    def __init__(self, encoder: list[Layer], decoder: list[Layer]) -> None:
+        self.encoder = encoder
+        self.decoder = decoder
+
+    @classmethod
+    def random(
+        cls,
+        n_features: int,
+        hidden: Sequence[int],
+        generator: torch.Generator,
+        device: torch.device | str = "cpu",
+    ) -> "AutoEncoder":
+        """A network with layers of the widths ``hidden`` and N(0, 1) matrices, zero biases."""
+        widths = [n_features, *hidden]
+        encoder = [_start(a, b, generator, device) for a, b in pairwise(widths)]
+        decoder = [_start(a, b, generator, device) for a, b in pairwise(widths[::-1])]
+        return cls(encoder, decoder)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """phi(x): (n, p) -> (n, d)."""
+        return apply_layers(x, self.encoder)
+
+    def decode(self, phi: Tensor) -> Tensor:
+        """Reconstruction of x from its embedding: (n, d) -> (n, p)."""
+        return apply_layers(phi, self.decoder)
+
+    def parameters(self) -> list[Tensor]:
+        """All matrices and biases, encoder first."""
+        return [tensor for layer in [*self.encoder, *self.decoder] for tensor in layer]
+
+    def matrices(self) -> list[Tensor]:
+        """The matrices that lambda_7 penalises."""
+        return [weight for weight, _ in [*self.encoder, *self.decoder]]
+
+    def frozen(self) -> "AutoEncoder":
+        """The same network, cut from the autograd graph."""
+        return AutoEncoder(_detached(self.encoder), _detached(self.decoder))
+
+    def copied(self) -> "AutoEncoder":
+        """A network with the same values in tensors of its own."""
+        return AutoEncoder(
+            [(weight.clone(), bias.clone()) for weight, bias in self.encoder],
+            [(weight.clone(), bias.clone()) for weight, bias in self.decoder],
+        )
+
+    def bounded(
+        self, matrix_bounds: Sequence[float] | None, bias_bound: float | None
+    ) -> "AutoEncoder":
+        """The encoder pulled radially into ||A^(k)||_F^2 <= bound and ||b^(k)||_2 <= bound."""
+        encoder = []
+        for k, (weight, bias) in enumerate(self.encoder):
+            if matrix_bounds is not None:
+                weight = _within(weight, matrix_bounds[k] ** 0.5)
+            if bias_bound is not None:
+                bias = _within(bias, bias_bound)
+            encoder.append((weight, bias))
+        return AutoEncoder(encoder, self.decoder)
+
+
+def apply_layers(x: Tensor, layers: list[Layer]) -> Tensor:
+    """Sigmoid layers one after the other: (n, d_in) -> (n, d_out)."""
+    weight, bias = layers[0]
+    return encode_from(x @ weight.T + bias, layers[1:])
+
+
+def _start(
+    width_in: int, width_out: int, generator: torch.Generator, device: torch.device | str
+) -> Layer:
+    weight = torch.randn(width_out, width_in, generator=generator, dtype=torch.float64)
+    return weight.to(device), torch.zeros(width_out, dtype=torch.float64, device=device)
+
+
+def _detached(layers: list[Layer]) -> list[Layer]:
+    return [(weight.detach(), bias.detach()) for weight, bias in layers]
+
+
+def _within(tensor: Tensor, radius: float) -> Tensor:
+    """The nearest point of the ball of that radius; differentiable, so that it can be trained."""
+    norm = tensor.norm()
+    return tensor if norm <= radius else tensor * (radius / norm)

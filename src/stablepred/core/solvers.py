@@ -1,0 +1,372 @@
+"""The two solvers and the fixed-weight phase.
+
+``alternating`` is Algorithm 1 of the paper: W, beta and theta in turn, each lowering L_mix.
+``sequential`` takes one after the other: the encoder (prediction and reconstruction), then the
+weights on the fixed embedding; the head follows under those weights.
+``fixed_weights`` is what FWDGBR and RFWDGBR do once W is fixed.
+
+One iteration of any loop is one update of its block, of several L-BFGS steps.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from stablepred.core import losses
+from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.descent import Block
+from stablepred.core.head import Head, fit_head, zero_head
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import (
+    TERMS,
+    Rows,
+    Strengths,
+    all_terms,
+    embedded_balance,
+    embedding_scale,
+    network_terms,
+    weight_terms,
+    weighted_sum,
+)
+from stablepred.core.weights import (
+    effective_share,
+    omega_from_weights,
+    weights_from_omega,
+    with_mean_one,
+)
+
+OnIteration = Callable[[str, int, float], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: strengths, guards and stopping."""
+
+    strengths: Strengths
+    fit_intercept: bool = True
+    standardize: bool = True
+    least_share: float = 0.0
+    max_iter: int = 100
+    tol: float = 1e-4
+    on_iteration: OnIteration = lambda stage, iteration, total: None
+
+
+@dataclass
+class Solution:
+    """Where a solver stands, and how it got there."""
+
+    w: Tensor  # (n,)
+    head: Head
+    networks: list[AutoEncoder]
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {name: [] for name in ("total", *TERMS)}
+    )
+    unfinished: list[str] = field(default_factory=list)  # stages stopped by max_iter
+    floored: bool = False  # the effective sample size met its floor
+
+    def record(self, terms: dict[str, Tensor], strengths: Strengths) -> float:
+        """Append one line to the history and return the total."""
+        total = float(weighted_sum(terms, strengths))
+        for name in TERMS:
+            self.history[name].append(float(terms[name]) if name in terms else 0.0)
+        self.history["total"].append(total)
+        return total
+
+
+def _repeat(
+    stage: str, update: Callable[[], float], start: float, solution: Solution, settings: Settings
+) -> None:
+    """Update until the block's own objective settles or ``max_iter`` is reached."""
+    last = start
+    for iteration in range(settings.max_iter):
+        value = update()
+        settings.on_iteration(stage, iteration, value)
+        if last - value <= settings.tol * abs(value):
+            return
+        last = value
+    solution.unfinished.append(stage)
+
+
+# --- the three updates of Algorithm 1 -----------------------------------------------------------
+
+
+class _Weights:
+    """omega, with w = omega^2 / mass, and its safeguarded update."""
+
+    def __init__(self, rows: Rows, w: Tensor, least_share: float) -> None:
+        self.rows, self.least_share, self.floored = rows, least_share, False
+        self.omega = omega_from_weights(w, rows.mass).clone()
+        self.block = Block([self.omega])
+
+    def __call__(self) -> Tensor:
+        return weights_from_omega(self.omega, self.rows.mass)
+
+    def fixed(self) -> Tensor:
+        return self().detach()
+
+    def lower(self, objective: Callable[[Tensor], Tensor]) -> float:
+        """Lower ``objective(w)``; stop short where the effective sample size meets its floor."""
+        before = self.omega.detach().clone()
+        with torch.no_grad():
+            old = objective(self())
+        self.block.lower(lambda: objective(self()))
+        with torch.no_grad():
+            if effective_share(self(), self.rows.mass) < self.least_share:
+                self.floored = True
+                self._step_back(before)
+                if objective(self()) > old:
+                    self.omega.copy_(before)
+            return float(objective(self()))
+
+    def _step_back(self, before: Tensor) -> None:
+        """The farthest point between ``before`` and here that keeps the effective share."""
+        step = self.omega.detach() - before
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            share = effective_share(
+                weights_from_omega(before + middle * step, self.rows.mass), self.rows.mass
+            )
+            low, high = (middle, high) if share >= self.least_share else (low, middle)
+        self.omega.copy_(before + low * step)
+
+
+def _weight_objective(
+    rows: Rows,
+    strengths: Strengths,
+    balance: Callable[[Tensor], Tensor],
+    row_losses: Tensor | None = None,
+    row_errors: Tensor | None = None,
+) -> Callable[[Tensor], Tensor]:
+    """L_mix as a function of w alone; without row losses and errors, balance and variance only."""
+
+    def objective(w: Tensor) -> Tensor:
+        terms = weight_terms(rows, w) | {"balance": balance(rows.mass * w)}
+        if row_losses is not None:
+            terms["prediction"] = (rows.mass * w) @ row_losses
+        if row_errors is not None:
+            terms["reconstruction"] = (rows.mass * w.square()) @ row_errors
+        return weighted_sum(terms, strengths)
+
+    return objective
+
+
+def _balance_of(
+    rows: Rows, network: AutoEncoder | None, standardize: bool
+) -> Callable[[Tensor], Tensor]:
+    """L_Bal as a function of the total row weights, with the network fixed."""
+    if network is None:
+        return lambda v: raw_balance(rows.x, v, rows.shared)
+    fixed = network.frozen()
+    scale = embedding_scale(fixed.encode(rows.x), rows.mass) if standardize else None
+    return EmbeddedBalance(fixed.encoder, rows.x, scale, rows.shared)
+
+
+def _embed(rows: Rows, network: AutoEncoder | None) -> Tensor:
+    return rows.features if network is None else network.encode(rows.x)
+
+
+def _best_head(rows: Rows, w: Tensor, phi: Tensor, settings: Settings, start: Head) -> Head:
+    strengths = settings.strengths
+    return fit_head(
+        phi.detach(),
+        rows.y,
+        rows.mass * w,
+        l2=strengths.l2,
+        l1=strengths.l1,
+        fit_intercept=settings.fit_intercept,
+        start=start,
+    )
+
+
+def alternating(rows: Rows, network: AutoEncoder | None, settings: Settings) -> Solution:
+    """Algorithm 1: update W, beta and theta in turn; L_mix never rises."""
+    strengths = settings.strengths
+    weights = _Weights(rows, torch.ones_like(rows.mass), settings.least_share)
+    network_block = None if network is None else Block(network.parameters())
+    networks = [] if network is None else [network]
+    solution = Solution(weights.fixed(), zero_head(_embed(rows, network).detach()), networks)
+
+    def terms() -> dict[str, Tensor]:
+        with torch.no_grad():
+            return all_terms(rows, weights(), solution.head, network, settings.standardize)
+
+    def update() -> float:
+        with torch.no_grad():
+            phi = _embed(rows, network)
+            row_losses = losses.logistic_losses(solution.head.logits(phi), rows.y)
+            row_errors = None
+            if network is not None:
+                row_errors = (rows.x - network.decode(phi)).square().sum(1)
+        balance = _balance_of(rows, network, settings.standardize)
+        weights.lower(_weight_objective(rows, strengths, balance, row_losses, row_errors))
+        solution.head = _best_head(rows, weights.fixed(), phi, settings, solution.head)
+        if network is not None and network_block is not None:
+            network_block.lower(
+                _network_objective(rows, weights.fixed(), network, solution, settings)
+            )
+        return solution.record(terms(), strengths)
+
+    start = solution.record(terms(), strengths)
+    _repeat("alternating", update, start, solution, settings)
+    solution.w, solution.floored = weights.fixed(), weights.floored
+    solution.networks = [fitted.frozen() for fitted in networks]
+    return solution
+
+
+def _network_objective(
+    rows: Rows, w: Tensor, network: AutoEncoder, solution: Solution, settings: Settings
+) -> Callable[[], Tensor]:
+    """L_mix as a function of theta alone."""
+
+    def objective() -> Tensor:
+        phi = network.encode(rows.x)
+        terms = network_terms(rows, w, network, phi)
+        terms["prediction"] = losses.prediction_loss(
+            solution.head.logits(phi), rows.y, rows.mass * w
+        )
+        if settings.strengths.balance > 0:
+            terms["balance"] = embedded_balance(rows, w, network, phi, settings.standardize)
+        return weighted_sum(terms, settings.strengths)
+
+    return objective
+
+
+# --- the sequential solver ----------------------------------------------------------------------
+
+
+def sequential(
+    rows: Rows,
+    networks: Sequence[AutoEncoder],
+    settings: Settings,
+    *,
+    balance: bool = True,
+    weight_steps: int | None = None,
+) -> Solution:
+    """Encoder, then weights on its fixed embedding; weights of several encoders are averaged.
+
+    The average is the geometric mean: a row counts only if every embedding wants it to. Without
+    encoders the weights balance the raw features; with ``balance=False`` they stay at one.
+    ``weight_steps`` bounds the iterations of the weights alone.
+    """
+    ones = torch.ones_like(rows.mass)
+    solution = Solution(ones, zero_head(rows.features), [])
+    weight_settings = replace(settings, max_iter=weight_steps or settings.max_iter)
+    logs = []
+    starts: Sequence[AutoEncoder | None] = networks or [None]
+    for network in starts:
+        if network is not None:
+            network, solution.head = train_encoder(rows, network, settings, solution)
+            solution.networks.append(network)
+        if balance:
+            logs.append(_balanced_weights(rows, network, weight_settings, solution).log())
+    if balance:
+        solution.w = with_mean_one(torch.stack(logs).mean(0).exp(), rows.mass)
+    return solution
+
+
+def train_encoder(
+    rows: Rows, network: AutoEncoder, settings: Settings, solution: Solution
+) -> tuple[AutoEncoder, Head]:
+    """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1."""
+    ones = torch.ones_like(rows.mass)
+    phi = network.encode(rows.x)
+    beta, intercept = zero_head(phi).beta, zero_head(phi).intercept
+    trained = [beta, intercept] if settings.fit_intercept else [beta]
+    block = Block([*network.parameters(), *trained])
+    head = Head(beta, intercept)
+
+    def objective() -> Tensor:
+        phi = network.encode(rows.x)
+        terms = network_terms(rows, ones, network, phi) | {"l2": head.beta.square().sum()}
+        terms["prediction"] = losses.prediction_loss(head.logits(phi), rows.y, rows.mass)
+        return weighted_sum(terms, settings.strengths)
+
+    def update() -> float:
+        block.lower(objective)
+        with torch.no_grad():
+            terms = all_terms(rows, ones, head, network, settings.standardize)
+            solution.record(terms, settings.strengths)
+            return float(objective())
+
+    _repeat("encoder", update, float("inf"), solution, settings)
+    return network.frozen(), Head(beta.detach(), intercept.detach())
+
+
+def _balanced_weights(
+    rows: Rows, network: AutoEncoder | None, settings: Settings, solution: Solution
+) -> Tensor:
+    """Minimise lambda_1 L_Bal + lambda_3 ||W||^2 + lambda_6 (sum W - 1)^2 from w = 1."""
+    weights = _Weights(rows, torch.ones_like(rows.mass), settings.least_share)
+    balance = _balance_of(rows, network, settings.standardize)
+    objective = _weight_objective(rows, settings.strengths, balance)
+
+    def update() -> float:
+        value = weights.lower(objective)
+        with torch.no_grad():
+            terms = all_terms(rows, weights(), solution.head, network, settings.standardize)
+            solution.record(terms, settings.strengths)
+        return value
+
+    _repeat("weights", update, float("inf"), solution, settings)
+    solution.floored |= weights.floored
+    # A weight of exactly zero has no logarithm; one this small changes no sum.
+    return with_mean_one(weights.fixed(), rows.mass).clamp_min(1e-12)
+
+
+# --- fixed weights ------------------------------------------------------------------------------
+
+
+def fixed_weights(
+    rows: Rows,
+    solution: Solution,
+    settings: Settings,
+    *,
+    reduced: bool,
+    bias_bound: float | None,
+    network_bound: float | None,
+) -> Solution:
+    """FWDGBR and RFWDGBR: W is fixed, beta and theta go on under L_Pre / sum(W).
+
+    L_Bal and the terms of W leave the objective. ``reduced`` also drops reconstruction, decoder
+    and lambda_7, and bounds ||A^(k)||_F^2 of each encoder layer instead (by ``network_bound``, or
+    by its value at the start of the phase).
+    """
+    free = solution.networks[0].copied()
+    matrix_bounds = None
+    if reduced:
+        own = [float(weight.square().sum()) for weight, _ in free.encoder]
+        matrix_bounds = own if network_bound is None else [network_bound] * len(own)
+    w = with_mean_one(solution.w, rows.mass)
+    strengths = replace(settings.strengths, balance=0.0, weight_l2=0.0, weight_sum=0.0)
+    if reduced:
+        strengths = replace(strengths, reconstruction=0.0, network_l2=0.0)
+    settings = replace(settings, strengths=strengths)
+    encoder_tensors = [tensor for layer in free.encoder for tensor in layer]
+    block = Block(encoder_tensors if reduced else free.parameters())
+    bounded = free.bounded(matrix_bounds, bias_bound)
+    phi = bounded.encode(rows.x).detach()
+    result = replace(solution, w=w, networks=[bounded])
+    # That the weights were stopped by then is the plan, not a failure to converge.
+    result.unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
+    result.head = _best_head(rows, w, phi, settings, zero_head(phi))
+
+    def objective() -> Tensor:
+        network = free.bounded(matrix_bounds, bias_bound)
+        return _network_objective(rows, w, network, result, settings)()
+
+    def update() -> float:
+        block.lower(objective)
+        with torch.no_grad():
+            network = free.bounded(matrix_bounds, bias_bound)
+            phi = network.encode(rows.x)
+        result.head = _best_head(rows, w, phi, settings, result.head)
+        with torch.no_grad():
+            terms = all_terms(rows, w, result.head, network, settings.standardize)
+            return result.record(terms, strengths)
+
+    _repeat("fixed weights", update, float("inf"), result, settings)
+    result.networks = [free.bounded(matrix_bounds, bias_bound).frozen()]
+    return result

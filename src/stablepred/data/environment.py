@@ -1,0 +1,105 @@
+"""One environment: a named table of binary features with a binary outcome (paper, section 3.1)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred.exceptions import InputError
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Environment:
+    """A dataset D^e = (X^e, Y^e) drawn from one joint distribution P(X, Y).
+
+    Parameters
+    ----------
+    name : str
+        How tables and plots call it, for example ``"r=0.75"``.
+    X : pandas.DataFrame of shape (n, p)
+        Binary features, 0/1 or boolean, with distinct names. A copy is kept as integers.
+    y : array-like of shape (n,)
+        Binary outcome, 0/1 or boolean, row by row as ``X``. Kept as a NumPy array of integers.
+
+    Raises
+    ------
+    InputError
+        When something is not 0/1, lengths or row labels differ, or column names repeat.
+    """
+
+    name: str
+    X: pd.DataFrame
+    y: IntArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", str(self.name))
+        object.__setattr__(self, "X", _binary_frame(self.name, self.X))
+        object.__setattr__(self, "y", _binary_outcome(self.name, self.X, self.y))
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __repr__(self) -> str:
+        rows, columns = self.X.shape
+        return (
+            f"Environment({self.name!r}: {rows} rows, {columns} features, "
+            f"share of y = 1: {self.y.mean():.3f})"
+        )
+
+
+def _binary_frame(name: str, X: Any) -> pd.DataFrame:
+    """Check that X is a frame of 0/1 with distinct names, and copy it as integers."""
+    if not isinstance(X, pd.DataFrame):
+        raise InputError(
+            f"X of environment {name!r} must be a pandas DataFrame with named columns, but is "
+            f"{type(X).__name__}. Wrap it: pandas.DataFrame(X, columns=[...])."
+        )
+    if X.shape[0] == 0 or X.shape[1] == 0:
+        raise InputError(
+            f"environment {name!r} has {X.shape[0]} rows and {X.shape[1]} columns; "
+            "it needs at least one of each."
+        )
+    repeated = X.columns[X.columns.duplicated()].unique().tolist()
+    if repeated:
+        raise InputError(f"environment {name!r} has repeated column names {repeated}; rename them.")
+    for column in X.columns:
+        check_binary(X[column], f"feature {column!r} of environment {name!r}")
+    return X.astype(np.int64)
+
+
+def _binary_outcome(name: str, X: pd.DataFrame, y: Any) -> IntArray:
+    """Check that y is a column of 0/1 that goes with X row by row."""
+    if isinstance(y, pd.Series) and not y.index.equals(X.index):
+        raise InputError(
+            f"X and y of environment {name!r} have different row labels. Align them "
+            "(y = y.loc[X.index]), or pass y.to_numpy() if they already match by position."
+        )
+    values = np.asarray(y)
+    if values.ndim != 1:
+        raise InputError(
+            f"y of environment {name!r} must have one dimension, but has shape {values.shape}."
+        )
+    if len(values) != len(X):
+        raise InputError(
+            f"environment {name!r} has {len(X)} rows in X but {len(values)} values in y."
+        )
+    check_binary(pd.Series(values), f"the outcome y of environment {name!r}")
+    return values.astype(np.int64)
+
+
+def check_binary(column: pd.Series, what: str) -> None:
+    """Raise when a column has anything but 0/1 (or False/True) in it."""
+    if column.isna().any():
+        raise InputError(
+            f"{what} has {int(column.isna().sum())} missing values; fill or drop them."
+        )
+    if not column.isin([0, 1]).all():
+        found = column[~column.isin([0, 1])].unique()[:3].tolist()
+        raise InputError(
+            f"{what} must be 0/1, but has other values (e.g. {found}). "
+            "Put a Dichotomizer before, or recode the column."
+        )

@@ -1,0 +1,225 @@
+"""Exact draws from a law that is a product of small tables (variable elimination).
+
+    P(x) = 1/total prod_f table_f(x restricted to the scope of f)
+
+Variables are summed out one after the other: the tables that contain x_v are multiplied and summed
+over x_v, which leaves one table on the neighbours of x_v. Backwards, each x_v is drawn from its
+law given those neighbours, which is the product of the same tables. Both passes are exact; the
+price is the largest table met on the way, which is small for chains and rings of local factors.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+Values = dict[str, npt.NDArray[np.int8]]
+
+CHUNK = 16_384  # rows drawn at a time, so that the gathered tables stay in the cache
+MERGED = 131_072  # largest product of tables that is kept instead of the tables
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A table of non-negative numbers with one axis per variable of its scope."""
+
+    scope: tuple[str, ...]
+    table: FloatArray
+
+
+@dataclass(frozen=True)
+class _Step:
+    """What gives the law of one variable: tables of (values of the others) x (values of it)."""
+
+    name: str
+    others: tuple[tuple[str, ...], ...]
+    tables: tuple[FloatArray, ...]
+
+
+class FactorGraph:
+    """Discrete variables whose joint law is proportional to a product of factors.
+
+    Parameters
+    ----------
+    sizes : mapping from str to int
+        Number of values of each variable, at most 127.
+    factors : sequence of Factor
+        Every variable must be in at least one scope.
+    start : str, optional
+        The variable to sum out first among those that join others (see `elimination_order`).
+
+    Attributes
+    ----------
+    log_total : float
+        Logarithm of the sum of the product over all values of all variables.
+    """
+
+    def __init__(
+        self, sizes: Mapping[str, int], factors: Sequence[Factor], start: str | None = None
+    ) -> None:
+        self.log_total = 0.0
+        self._sizes = dict(sizes)
+        self._steps: list[_Step] = []
+        scopes = tuple(factor.scope for factor in factors)
+        remaining = list(factors)
+        for name in elimination_order(tuple(sizes.items()), scopes, start):
+            bucket = [factor for factor in remaining if name in factor.scope]
+            remaining = [factor for factor in remaining if name not in factor.scope]
+            remaining.append(self._sum_out(name, bucket))
+
+    def _sum_out(self, name: str, bucket: list[Factor]) -> Factor:
+        """Multiply the factors that contain a variable, sum it out, and remember its law."""
+        bucket = sorted(bucket, key=lambda factor: factor.table.size)
+        if prod(self._sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
+            bucket = [_product(bucket, name)]
+        self._steps.append(
+            _Step(
+                name,
+                tuple(tuple(v for v in f.scope if v != name) for f in bucket),
+                tuple(_last(f, name).reshape(-1, self._sizes[name]) for f in bucket),
+            )
+        )
+        message = _contract(_product(bucket[:-1], name), bucket[-1], name)
+        scale = float(message.table.max())
+        self.log_total += float(np.log(scale))
+        return Factor(message.scope, message.table / scale)
+
+    def sample(self, n: int, rng: np.random.Generator) -> Values:
+        """Draw ``n`` independent joint values: one array per variable."""
+        return self.extend({}, n, rng, self._sizes)
+
+    def extend(
+        self, drawn: Values, n: int, rng: np.random.Generator, names: Collection[str]
+    ) -> Values:
+        """Draw the variables in ``names``, and those they hang on, given those already drawn.
+
+        ``drawn`` must come from an earlier call, with all its variables and any choice of its
+        rows that looked at nothing but them.
+        """
+        needed = set(names)
+        for step in self._steps:
+            if step.name in needed and step.name not in drawn:
+                needed.update(*step.others)
+        todo = [s for s in reversed(self._steps) if s.name in needed and s.name not in drawn]
+        values = dict(drawn) | {step.name: np.empty(n, dtype=np.int8) for step in todo}
+        for start in range(0, n, CHUNK):
+            rows = {v: column[start : start + CHUNK] for v, column in values.items()}
+            for step in todo:
+                self._draw(step, rows, rng)
+        return values
+
+    def _draw(self, step: _Step, values: Values, rng: np.random.Generator) -> None:
+        """Draw one variable in place, given its neighbours, by inverting its distribution."""
+        out = values[step.name]
+        weight: FloatArray = np.ones((len(out), 1))
+        for others, table in zip(step.others, step.tables, strict=True):
+            weight = weight * table[self._row_numbers(others, values)]
+        cumulative = np.cumsum(weight.T, axis=0)
+        threshold = rng.random(len(out)) * cumulative[-1]
+        out[:] = 0
+        for reached in cumulative[:-1]:
+            out += reached <= threshold
+
+    def _row_numbers(self, others: tuple[str, ...], values: Values) -> npt.NDArray[np.int64]:
+        """Row of the flattened table that belongs to each drawn combination of values."""
+        number = np.zeros(1, dtype=np.int64)
+        for name in others:
+            number = number * self._sizes[name] + values[name]
+        return number
+
+
+def _product(factors: Sequence[Factor], name: str) -> Factor:
+    """The product of factors as one factor, with ``name`` as its last variable."""
+    scope = (*dict.fromkeys(v for f in factors for v in f.scope if v != name), name)
+    table: FloatArray = np.ones(1)
+    for factor in factors:
+        table = table * _aligned(factor, scope)
+    return Factor(scope, table) if factors else Factor((), np.ones(()))
+
+
+def _contract(left: Factor, right: Factor, name: str) -> Factor:
+    """Sum of left * right over ``name``, as a batch of matrix products."""
+    if not left.scope:
+        scope = tuple(v for v in right.scope if v != name)
+        return Factor(scope, _last(right, name).sum(axis=-1))
+    common = tuple(v for v in left.scope if v in right.scope and v != name)
+    rows = tuple(v for v in left.scope if v not in right.scope)
+    columns = tuple(v for v in right.scope if v not in left.scope)
+    a = _aligned(left, (*common, *rows, name))
+    b = _aligned(right, (*common, *columns, name))
+    k = len(common)
+    shape = (*a.shape[:-1], *b.shape[k:-1])
+    stack, size = prod(a.shape[:k]), a.shape[-1]
+    product = a.reshape(stack, -1, size) @ b.reshape(stack, -1, size).transpose(0, 2, 1)
+    return Factor((*common, *rows, *columns), product.reshape(shape))
+
+
+def _last(factor: Factor, name: str) -> FloatArray:
+    """The table with the axis of ``name`` last."""
+    others = tuple(v for v in factor.scope if v != name)
+    return np.ascontiguousarray(_aligned(factor, (*others, name)))
+
+
+def _aligned(factor: Factor, scope: tuple[str, ...]) -> FloatArray:
+    """The table with its axes in the order of ``scope``, of length one where it does not depend."""
+    order = [factor.scope.index(v) for v in scope if v in factor.scope]
+    lengths = dict(zip(factor.scope, factor.table.shape, strict=True))
+    return factor.table.transpose(order).reshape([lengths.get(v, 1) for v in scope])
+
+
+@lru_cache(maxsize=64)
+def elimination_order(
+    sizes: tuple[tuple[str, int], ...],
+    scopes: tuple[tuple[str, ...], ...],
+    start: str | None = None,
+) -> tuple[str, ...]:
+    """Order in which to sum out variables so that the tables on the way stay small.
+
+    First and at any time those whose neighbours are all joined already; then ``start``; then,
+    among the neighbours of what has been summed out, the one that joins the fewest new pairs.
+    On a ring this walks along it, so that a table holds the two ends of the part that is done
+    and nothing between.
+    """
+    lengths = dict(sizes)
+    neighbours = _neighbours(lengths, scopes)
+    cost = {name: _cost(name, neighbours, lengths) for name in lengths}
+    front: set[str] = {start} & set(lengths) if start is not None else set()
+    order: list[str] = []
+    while cost:
+        name = min(cost, key=cost.__getitem__)
+        simple = cost[name][0] == 0
+        if not simple and front:
+            name = min(sorted(front), key=cost.__getitem__)
+        around = neighbours.pop(name)
+        del cost[name]
+        order.append(name)
+        for other in around:
+            neighbours[other] |= around
+            neighbours[other] -= {name, other}
+        front = (front if simple else front | around) - {name}
+        for other in around.union(*(neighbours[v] for v in around)):
+            cost[other] = _cost(other, neighbours, lengths)
+    return tuple(order)
+
+
+def _neighbours(names: Iterable[str], scopes: Iterable[tuple[str, ...]]) -> dict[str, set[str]]:
+    """The variables that share a scope with each variable."""
+    neighbours: dict[str, set[str]] = {name: set() for name in names}
+    for scope in scopes:
+        for name in scope:
+            neighbours[name].update(v for v in scope if v != name)
+    return neighbours
+
+
+def _cost(
+    name: str, neighbours: Mapping[str, set[str]], sizes: Mapping[str, int]
+) -> tuple[int, int]:
+    """Pairs of neighbours not joined yet, and the size of the table they would share with it."""
+    around = neighbours[name]
+    joined = sum(len(around & neighbours[other]) for other in around)
+    missing = len(around) * (len(around) - 1) - joined
+    return missing, prod(sizes[v] for v in around) * sizes[name]

@@ -1,0 +1,201 @@
+"""Preprocessing of the paper (section 6.3): 0/1 features with enough of both values."""
+
+import warnings
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from stablepred.exceptions import ConstantFeatureWarning, InputError, OverlapWarning
+from stablepred.persistence import Storable, storable
+
+FloatArray = NDArray[np.float64]
+
+
+def checked_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
+    """Sample weights as an array: one per row, not negative, not all zero."""
+    count: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
+    if (count < 0).any():
+        row = int(np.flatnonzero(count < 0)[0])
+        raise InputError(
+            f"sample_weight must not be negative, but row {row} has {count[row]:g}. "
+            "Negative values in data passed as weights have no meaning; drop such rows."
+        )
+    if not (count > 0).any():
+        raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
+    return count
+
+
+def column_names(estimator: Any, n_features: int) -> list[str]:
+    """The names an estimator was given, or x0, x1, ... as scikit-learn numbers them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{j}" for j in range(n_features)] if names is None else [str(n) for n in names]
+
+
+@storable
+class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Turn every feature into 0/1: one where it is above its training mean (or median).
+
+    A feature with two values keeps them, the larger one as 1. Values equal to the threshold up to
+    rounding count as not above it.
+
+    Parameters
+    ----------
+    strategy : {"mean", "median"}, default="mean"
+        The threshold of features with more than two values, weighted by ``sample_weight``.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_features_in_,)
+        A value above its threshold becomes 1.
+
+    Examples
+    --------
+    >>> from stablepred import Dichotomizer
+    >>> Dichotomizer().fit_transform([[1, 0], [2, 1], [9, 1]])
+    array([[0., 0.],
+           [0., 1.],
+           [1., 1.]])
+    """
+
+    thresholds_: FloatArray
+    tolerances_: FloatArray
+
+    def __init__(self, *, strategy: str = "mean") -> None:
+        self.strategy = strategy
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the thresholds."""
+        x = validate_data(self, X, dtype=np.float64)
+        if self.strategy not in ("mean", "median"):
+            raise InputError(f"strategy must be 'mean' or 'median', not {self.strategy!r}.")
+        count = checked_sample_weight(sample_weight, x)
+        x, count = x[count > 0], count[count > 0]
+        self.thresholds_ = np.array([_threshold(v, count, self.strategy) for v in x.T])
+        self.tolerances_ = 1e-9 * np.abs(x).max(axis=0)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """0/1 features, in the order of the training columns."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        above: FloatArray = (x > self.thresholds_ + self.tolerances_).astype(np.float64)
+        return above
+
+
+def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> float:
+    distinct = np.unique(values)
+    if len(distinct) == 2:
+        return float(distinct.mean())
+    if strategy == "mean":
+        return float(np.average(values, weights=count))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
+    median = float(values[order][np.argmax(reached)])
+    if median == distinct[-1] and len(distinct) > 1:
+        # Nothing lies above the largest value; the split goes just below it.
+        return float((distinct[-2] + distinct[-1]) / 2)
+    return median
+
+
+@storable
+class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
+    """Keep features whose share of ones is between ``low`` and ``high`` (paper, section 6.3).
+
+    A feature that is nearly always 0 or nearly always 1 cannot be balanced: there is hardly a row
+    to compare with. Dropped features are named in an ``OverlapWarning``.
+
+    Parameters
+    ----------
+    low, high : float, default=0.2, 0.8
+        The allowed range of the share of ones, ends included.
+    strategy : {"mean", "median"}, default="mean"
+        How features that are not 0/1 are cut for counting; what is returned is not cut.
+
+    Attributes
+    ----------
+    shares_ : ndarray of shape (n_features_in_,)
+        Weighted share of ones of each feature.
+    """
+
+    shares_: FloatArray
+
+    def __init__(self, *, low: float = 0.2, high: float = 0.8, strategy: str = "mean") -> None:
+        self.low = low
+        self.high = high
+        self.strategy = strategy
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the shares of ones."""
+        x = validate_data(self, X, dtype=np.float64)
+        if not 0 <= self.low <= self.high <= 1:
+            raise InputError(
+                f"0 <= low <= high <= 1 must hold, but low={self.low} and high={self.high}."
+            )
+        count = checked_sample_weight(sample_weight, x)
+        binary = Dichotomizer(strategy=self.strategy).fit_transform(x, sample_weight=count)
+        self.shares_ = count @ binary / count.sum()
+        dropped = np.flatnonzero(~self._get_support_mask())
+        if len(dropped):
+            names = column_names(self, x.shape[1])
+            found = ", ".join(f"{names[j]} ({self.shares_[j]:.3g})" for j in dropped)
+            warnings.warn(
+                f"dropped for want of overlap, share of ones outside [{self.low}, {self.high}]: "
+                f"{found}",
+                OverlapWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        # Sums of weights are rounded; a share of exactly 0.2 is inside.
+        slack = 1e-12
+        return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
+
+
+class PairExpansion:
+    """Products of pairs of 0/1 columns, for balancing of order 2.
+
+    Pairs that are constant in the data they were made from are skipped and reported.
+    ``shared[j, k]`` says that expanded columns j and k have a source column in common.
+    """
+
+    def __init__(self, x: FloatArray, names: list[str]) -> None:
+        pairs = list(combinations(range(x.shape[1]), 2))
+        ones = [float((x[:, a] * x[:, b]).mean()) for a, b in pairs]
+        constant = [pair for pair, share in zip(pairs, ones, strict=True) if share in (0.0, 1.0)]
+        self.pairs = [pair for pair in pairs if pair not in set(constant)]
+        if constant:
+            listed = ", ".join(f"{names[a]}*{names[b]}" for a, b in constant[:10])
+            more = f" and {len(constant) - 10} more" if len(constant) > 10 else ""
+            warnings.warn(
+                f"pairs that are constant in the data are not balanced: {listed}{more}",
+                ConstantFeatureWarning,
+                stacklevel=2,
+            )
+        sources = np.zeros((x.shape[1] + len(self.pairs), x.shape[1]), dtype=bool)
+        sources[np.arange(x.shape[1]), np.arange(x.shape[1])] = True
+        for row, pair in enumerate(self.pairs, start=x.shape[1]):
+            sources[row, list(pair)] = True
+        self.shared = (sources.astype(int) @ sources.T.astype(int)) > 0
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """The columns themselves, then the products of the kept pairs."""
+        return expand_pairs(x, self.pairs)
+
+
+def expand_pairs(x: FloatArray, pairs: list[tuple[int, int]]) -> FloatArray:
+    """The columns of ``x`` followed by the products of the given pairs of columns."""
+    if not pairs:
+        return x
+    first, second = np.array(pairs).T
+    return np.hstack([x, x[:, first] * x[:, second]])

@@ -1,0 +1,1 @@
+"""The border to scikit-learn: validate once, tensors in, NumPy out."""

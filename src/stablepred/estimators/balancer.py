@@ -1,0 +1,116 @@
+"""Global balancing alone: weights for any other method (paper, eq. 4)."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import validate_data
+
+from stablepred.core.objective import Strengths
+from stablepred.core.solvers import Settings, sequential
+from stablepred.data.features import checked_sample_weight
+from stablepred.estimators.base import FloatArray, StableEstimator, at_least, one_of
+from stablepred.evaluation.diagnostics import BalanceReport, balance_report
+from stablepred.persistence import storable
+from stablepred.randomness import RandomState
+
+
+@storable
+class GlobalBalancer(StableEstimator):
+    """Row weights under which every feature is balanced against all others.
+
+    Minimises L_Bal(w) + weight_l2 * sum_i c_i w_i^2 + weight_sum * (sum_i c_i w_i - 1)^2 over
+    w >= 0 (paper, eq. 4 with the norms of eq. 5). The outcome is not used.
+
+    Parameters
+    ----------
+    order : {1, 2}, default=1
+        2 adds the products of all pairs of features as covariates and as treatments. Pairs that
+        are constant in the data are skipped and named in a warning.
+    weight_l2 : float, default=0.01
+        Penalty on the variance of the weights (lambda 3; n times the paper's).
+    weight_sum : float, default=1.0
+        Penalty that holds their mean at one (lambda 6).
+    min_effective_share : float, default=0.1
+        Floor on the effective sample size, as a share of the rows.
+    random_state, max_iter, tol, device, verbose, dichotomize
+        As in :class:`GBRClassifier`; the result does not depend on ``random_state``.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_samples,)
+        Mean one under the sample weights.
+    balance_report_ : BalanceReport
+        Imbalance before and after; prints as a table.
+    n_iter_, converged_, history_ : as in :class:`GBRClassifier`.
+
+    Examples
+    --------
+    >>> from stablepred import GlobalBalancer
+    >>> X = [[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1]]
+    >>> balancer = GlobalBalancer().fit(X)
+    >>> abs(balancer.balance_report_.worst_after.imbalance) < 0.01
+    True
+    """
+
+    weights_: FloatArray
+    balance_report_: BalanceReport
+
+    def __init__(
+        self,
+        *,
+        order: int = 1,
+        weight_l2: float = 0.01,
+        weight_sum: float = 1.0,
+        min_effective_share: float = 0.1,
+        random_state: RandomState = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        device: str = "auto",
+        verbose: int = 0,
+        dichotomize: str | None = "mean",
+    ) -> None:
+        self.order = order
+        self.weight_l2 = weight_l2
+        self.weight_sum = weight_sum
+        self.min_effective_share = min_effective_share
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.dichotomize = dichotomize
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
+        return self._run(lambda attempt: attempt._fit(X, sample_weight))
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        x = validate_data(self, X, dtype=np.float64, ensure_min_samples=3)
+        self._check_parameters()
+        device = self._torch_device()
+        count = checked_sample_weight(sample_weight, x)
+        table = self._table(x, np.zeros(len(x)), count)
+        rows = self._rows(table, self._expansion(table, self.order), device)
+        with self._progress() as on_iteration:
+            settings = Settings(
+                Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
+                least_share=self.min_effective_share,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                on_iteration=on_iteration,
+            )
+            solution = sequential(rows, [], settings)
+        w = solution.w.cpu().numpy()
+        self.weights_ = table.spread(w)
+        self.history_ = {name: np.array(values) for name, values in solution.history.items()}
+        self.n_iter_ = len(self.history_["total"])
+        self.balance_report_ = balance_report(
+            table.patterns.x, table.patterns.mass, w, table.active_names, int(table.present.sum())
+        )
+        self._warn_about(solution, rows, self.balance_report_)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        one_of(self, "order", (1, 2))
+        at_least(self, "min_effective_share", 0)

@@ -1,0 +1,292 @@
+"""What all estimators share: one gate for data, one way to fit, one set of fitted attributes."""
+
+import copy
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from stablepred.core.objective import Rows, embedding_scale
+from stablepred.core.patterns import Patterns, distinct_patterns
+from stablepred.core.solvers import Solution
+from stablepred.data.features import Dichotomizer, PairExpansion, column_names
+from stablepred.estimators.progress import fit_progress
+from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.exceptions import (
+    CollapsedEmbeddingWarning,
+    ConstantFeatureWarning,
+    ConvergenceWarning,
+    DegenerateWeightsWarning,
+    InputError,
+)
+from stablepred.persistence import Storable
+from stablepred.randomness import RandomState
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Effective shares under this are reported even where no floor is set.
+SMALL_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Table:
+    """Validated training data: 0/1 columns that vary, grouped into distinct rows."""
+
+    names: list[str]
+    active: BoolArray  # (p,) the columns that vary
+    present: BoolArray  # (n,) the rows with positive sample weight
+    patterns: Patterns  # over present rows and active columns
+
+    @property
+    def active_names(self) -> list[str]:
+        """Names of the columns that vary."""
+        return [name for name, kept in zip(self.names, self.active, strict=True) if kept]
+
+    def spread(self, values: FloatArray) -> FloatArray:
+        """Values per distinct row, handed back to the original rows (zero where absent)."""
+        rows = np.zeros(len(self.present))
+        rows[self.present] = values[self.patterns.index]
+        return rows
+
+    def counted(self, rows: NDArray[Any], count: FloatArray) -> FloatArray:
+        """Total sample weight of each distinct row among some of the original rows."""
+        chosen = np.zeros(len(self.present))
+        chosen[rows] = 1.0
+        weights = (chosen * count)[self.present]
+        totals = np.bincount(self.patterns.index, weights, minlength=len(self.patterns.y))
+        return totals.astype(np.float64)
+
+    def whole(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values per active column, with zeros for the constant ones."""
+        columns = np.zeros(len(self.active), dtype=values.dtype)
+        columns[self.active] = values
+        return columns
+
+    def bootstrap_counts(self, sample_weight: FloatArray) -> FloatArray:
+        """How many rows each distinct row stands for in an interval.
+
+        Whole-number sample weights are counts of equal rows. Others are scaled to their effective
+        number (sum c)^2 / sum c^2.
+        """
+        count = self.patterns.count
+        given = sample_weight[self.present]
+        if (given == np.round(given)).all():
+            return count
+        return count / count.sum() * given.sum() ** 2 / (given @ given)
+
+
+class StableEstimator(Storable, BaseEstimator):
+    """Parameters, validation and the fit contract that all estimators share.
+
+    A failed or interrupted ``fit`` leaves a fitted model as it was.
+    """
+
+    random_state: RandomState
+    max_iter: int
+    tol: float
+    device: str
+    verbose: int
+    dichotomize: str | None
+    n_features_in_: int
+
+    def _run(self, fit: Callable[[Any], None]) -> Self:
+        return take_over_when_done(self, fit)
+
+    def _check_parameters(self) -> None:
+        """Check every parameter by name; the rules stand beside the classes that have them."""
+        at_least(self, "max_iter", 1, whole=True)
+        at_least(self, "tol", 0)
+        one_of(self, "device", ("auto", "cpu", "cuda"))
+        one_of(self, "dichotomize", ("mean", "median", None))
+        for name in STRENGTHS & vars(self).keys():
+            if getattr(self, name) != "auto":
+                at_least(self, name, 0)
+
+    def _torch_device(self) -> torch.device:
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise InputError(
+                "device='cuda' was asked for, but torch finds no CUDA GPU. "
+                "Set device='cpu' or device='auto'."
+            )
+        if self.device == "cpu":
+            return torch.device("cpu")
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+    def _binary(self, x: FloatArray, count: FloatArray, names: list[str]) -> FloatArray:
+        """0/1 features, by the fitted dichotomiser or as they are."""
+        if self.dichotomize is None:
+            check_binary(x[count > 0], names)
+            return x
+        self.dichotomizer_ = Dichotomizer(strategy=self.dichotomize).fit(x, sample_weight=count)
+        binary: FloatArray = self.dichotomizer_.transform(x)
+        return binary
+
+    def _table(self, x: FloatArray, y: FloatArray, count: FloatArray) -> Table:
+        names = column_names(self, x.shape[1])
+        binary = self._binary(x, count, names)
+        present = count > 0
+        kept = binary[present]
+        active = kept.min(axis=0) != kept.max(axis=0)
+        _report_constant_columns(names, active)
+        patterns = distinct_patterns(kept[:, active], y[present], count[present])
+        return Table(names, active, present, patterns)
+
+    def _expansion(self, table: Table, order: int) -> PairExpansion | None:
+        if order == 1:
+            return None
+        return PairExpansion(table.patterns.x, table.active_names)
+
+    def _rows(self, table: Table, expansion: PairExpansion | None, device: torch.device) -> Rows:
+        columns, shared = table.patterns.x, None
+        if expansion is not None:
+            columns = expansion(columns)
+            shared = torch.as_tensor(expansion.shared, device=device)
+        x, y, mass = (
+            torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
+            for a in (columns, table.patterns.y, table.patterns.mass)
+        )
+        return Rows(x, y, mass, int(table.active.sum()), shared)
+
+    def _progress(self) -> AbstractContextManager[Callable[[str, int, float], None]]:
+        return fit_progress(type(self).__name__, self.verbose > 0)
+
+    def _warn_about(self, solution: Solution, rows: Rows, report: BalanceReport) -> None:
+        """Say what went wrong on the way, and what to change."""
+        self.converged_ = not solution.unfinished
+        if solution.unfinished:
+            stages = ", ".join(dict.fromkeys(solution.unfinished))
+            warn_user(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations before "
+                f"it converged (stage: {stages}). Raise max_iter, or raise tol "
+                f"(now {self.tol:g}) if the result is good enough.",
+                ConvergenceWarning,
+            )
+        _warn_about_weights(self, solution, report)
+        for number, network in enumerate(solution.networks):
+            spread = embedding_scale(network.encode(rows.x), rows.mass).max()
+            if float(spread) < 1e-3:
+                warn_user(
+                    f"the embedding of encoder {number} is nearly constant (largest standard "
+                    f"deviation {float(spread):.1e}): balancing it says nothing. Lower balance, "
+                    "raise reconstruction, or use solver='sequential'.",
+                    CollapsedEmbeddingWarning,
+                )
+
+
+def take_over_when_done(estimator: Any, fit: Callable[[Any], None]) -> Any:
+    """Fit a copy without fitted attributes; take its state over once ``fit`` has returned."""
+    attempt = copy.copy(estimator)
+    for name in [name for name in vars(attempt) if name.endswith("_")]:
+        delattr(attempt, name)
+    fit(attempt)
+    vars(estimator).clear()
+    vars(estimator).update(vars(attempt))
+    return estimator
+
+
+STRENGTHS = {
+    "balance",
+    "reconstruction",
+    "weight_l2",
+    "l2",
+    "l1",
+    "weight_sum",
+    "network_l2",
+    "bias_bound",
+    "network_bound",
+    "min_effective_share",
+}
+
+
+def at_least(estimator: Any, name: str, least: float, *, whole: bool = False) -> None:
+    """Check that a parameter is a finite number of at least ``least`` (None is passed over)."""
+    value = getattr(estimator, name)
+    if value is None:
+        return
+    kind = Integral if whole else Real
+    if isinstance(value, bool) or not isinstance(value, kind) or not least <= float(value) < np.inf:
+        number = "a whole number" if whole else "a finite number"
+        raise InputError(f"{name} must be {number} of at least {least}, but is {value!r}.")
+
+
+def one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
+    """Check that a parameter has one of the allowed values."""
+    value = getattr(estimator, name)
+    if not any(
+        value is choice or (value == choice and type(value) is type(choice)) for choice in allowed
+    ):
+        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}.")
+
+
+def check_binary(x: FloatArray, names: list[str]) -> None:
+    """Refuse features with values other than 0 and 1, by name."""
+    for name, values in zip(names, x.T, strict=True):
+        distinct = np.unique(values)
+        if not np.isin(distinct, (0.0, 1.0)).all():
+            examples = ", ".join(f"{value:g}" for value in distinct[:4])
+            raise InputError(
+                f"feature {name!r} must be 0/1 to be balanced, but has {len(distinct)} distinct "
+                f"values (e.g. {examples}). Set dichotomize='mean', or put a Dichotomizer before "
+                "this estimator."
+            )
+
+
+def _report_constant_columns(names: list[str], active: BoolArray) -> None:
+    constant = [name for name, kept in zip(names, active, strict=True) if not kept]
+    if not active.any():
+        raise InputError(
+            f"all {len(names)} features are constant in the training rows, so there is nothing to "
+            "learn from. Check the columns and the sample_weight."
+        )
+    if constant:
+        warn_user(
+            "constant in the training rows, effect and coefficient set to 0: "
+            + ", ".join(constant),
+            ConstantFeatureWarning,
+        )
+
+
+def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceReport) -> None:
+    share = report.effective_share
+    floor = getattr(estimator, "min_effective_share", 0.0)
+    if solution.floored:
+        warn_user(
+            f"the weights met the floor on the effective sample size (share {share:.1%}, floor "
+            f"{floor:.0%}) and were held there. Raise weight_l2 or lower balance, or lower "
+            "min_effective_share to allow it.",
+            DegenerateWeightsWarning,
+        )
+    elif share < SMALL_SHARE:
+        warn_user(
+            f"the weights collapsed onto few rows: effective sample size {share:.1%} of the rows. "
+            "Raise weight_l2 (lambda 3) or lower balance (lambda 1).",
+            DegenerateWeightsWarning,
+        )
+    elif share > 1 - 1e-8 and np.abs(report.before.to_numpy()).max() > 1e-6:
+        warn_user(
+            "all weights are equal although the features are not balanced. Raise balance "
+            "(lambda 1) or lower weight_l2 (lambda 3).",
+            DegenerateWeightsWarning,
+        )
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's own code that led here."""
+    warnings.warn(message, category, stacklevel=_levels_to_user())
+
+
+def _levels_to_user() -> int:
+    """Frames from the caller of ``warnings.warn`` up to the first one outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and "stablepred" in frame.f_globals.get("__name__", ""):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level

@@ -1,0 +1,260 @@
+"""The fit that LR's three relatives share: solve, report, choose the head."""
+
+from collections.abc import Iterator
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from stablepred.core.head import Head
+from stablepred.core.networks import Layer, apply_layers
+from stablepred.core.objective import Rows, Strengths
+from stablepred.core.solvers import Settings, Solution
+from stablepred.data.features import checked_sample_weight, column_names, expand_pairs
+from stablepred.estimators.base import (
+    BoolArray,
+    FloatArray,
+    StableEstimator,
+    Table,
+    check_binary,
+    warn_user,
+)
+from stablepred.estimators.heads import (
+    Fold,
+    Folds,
+    HeadProblem,
+    Recipe,
+    choose_recipe,
+    shuffled_folds,
+)
+from stablepred.evaluation.diagnostics import BalanceReport, balance_report
+from stablepred.evaluation.stable_features import feature_effects
+from stablepred.exceptions import ConstantPredictionWarning, InputError
+from stablepred.randomness import numpy_generator, root_seed
+
+
+class StableClassifier(ClassifierMixin, StableEstimator):
+    """A binary classifier fitted under balancing weights.
+
+    Subclasses say how the problem is solved (:meth:`_solve`) and what the head sees
+    (``_head_on_features``); everything else is the same for all.
+    """
+
+    classes_: np.ndarray
+    coef_: FloatArray
+    intercept_: FloatArray
+    n_iter_: int
+    converged_: bool
+    sample_weight_: FloatArray
+    history_: dict[str, FloatArray]
+    balance_report_: BalanceReport
+    feature_effects_: pd.DataFrame
+    stable_features_: BoolArray
+    encoders_: list[list[tuple[FloatArray, FloatArray]]]
+
+    # What a subclass without the parameter uses.
+    l2: float
+    l1: float | str
+    order: int = 1
+    refit: bool | str = False
+    cv: Any = 5
+    fit_intercept: bool = True
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; cut into 0/1 according to ``dichotomize``.
+        y : array-like of shape (n_samples,)
+            Outcome with two values; the one last in sorted order is the positive class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. A row of weight 2 counts as two equal rows, one of weight 0 as
+            absent; the scale does not matter.
+
+        Returns
+        -------
+        self
+        """
+        return self._run(lambda attempt: attempt._fit(X, y, sample_weight))
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        x, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=3)
+        self._check_parameters()
+        device = self._torch_device()
+        count = checked_sample_weight(sample_weight, x)
+        table = self._table(x, self._encode_outcome(labels, count), count)
+        seed = root_seed(self.random_state)
+        expansion = self._expansion(table, self.order)
+        self.pairs_ = [] if expansion is None else expansion.pairs
+        rows = self._rows(table, expansion, device)
+        with self._progress() as on_iteration:
+            solution = self._solve(rows, self._settings(on_iteration), seed)
+        w = (solution.w / (rows.mass @ solution.w)).cpu().numpy()
+        self._take_over(table, solution, w, table.bootstrap_counts(count), seed)
+        self._warn_about(solution, rows, self.balance_report_)
+        self._fit_head(
+            table, solution.head, w, lambda: self._folds(table, x, labels, count, seed), seed
+        )
+
+    # --- what subclasses say ---
+
+    def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
+        raise NotImplementedError
+
+    def _head_on_features(self) -> bool:
+        """Whether beta multiplies the raw features (else the embedding)."""
+        return True
+
+    def _keeps_solver_head(self) -> bool:
+        """Whether the solver's own beta is the result, rather than a head fitted after it."""
+        return False
+
+    # --- the shared steps ---
+
+    def _encode_outcome(self, labels: Any, count: FloatArray) -> FloatArray:
+        check_classification_targets(labels)
+        kind = type_of_target(labels, input_name="y")
+        if kind not in ("binary",) and len(np.unique(labels)) > 2:
+            raise InputError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
+        y = column_or_1d(labels)
+        self.classes_ = np.unique(y)
+        present = np.unique(y[count > 0])
+        if len(present) < 2:
+            raise InputError(
+                f"y must have two classes, but only one class is left: {present.tolist()}. "
+                "Check the outcome column and the sample_weight."
+            )
+        return (y == self.classes_[1]).astype(np.float64)
+
+    def _settings(self, on_iteration: Any) -> Settings:
+        names = Strengths.__dataclass_fields__.keys() & vars(self).keys()
+        strengths = {name: getattr(self, name) for name in names}
+        if strengths.get("l1") == "auto":
+            strengths["l1"] = 0.0
+        return Settings(
+            Strengths(**{name: float(value) for name, value in strengths.items()}),
+            fit_intercept=self.fit_intercept,
+            standardize=getattr(self, "standardize", True),
+            least_share=getattr(self, "min_effective_share", 0.0),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=on_iteration,
+        )
+
+    def _take_over(
+        self, table: Table, solution: Solution, w: FloatArray, count: FloatArray, seed: int
+    ) -> None:
+        """Weights, history, balance and effects as fitted attributes."""
+        patterns = table.patterns
+        self.sample_weight_ = table.spread(w)
+        self.history_ = {name: np.array(values) for name, values in solution.history.items()}
+        self.n_iter_ = len(self.history_["total"])
+        self.encoders_ = [_to_numpy(network.encoder) for network in solution.networks]
+        n_rows = int(table.present.sum())
+        self.balance_report_ = balance_report(
+            patterns.x, patterns.mass, w, table.active_names, n_rows
+        )
+        rng = numpy_generator(seed, "bootstrap")
+        effects = feature_effects(patterns.x, patterns.y, count, w, rng)
+        whole = {name: table.whole(values) for name, values in effects.items()}
+        self.feature_effects_ = pd.DataFrame({"feature": table.names} | whole)
+        self.stable_features_ = whole["stable"]
+        self.active_ = table.active
+
+    def _folds(
+        self, table: Table, x: FloatArray, labels: Any, count: FloatArray, seed: int
+    ) -> Iterator[Fold]:
+        """Inner folds: shuffled ones for a number, the splitter's own rows otherwise."""
+        if isinstance(self.cv, Integral):
+            yield from shuffled_folds(table.patterns, int(self.cv), seed)
+            return
+        for train, test in check_cv(self.cv, labels, classifier=True).split(x, labels):
+            yield table.counted(train, count), table.counted(test, count)
+
+    def _fit_head(self, table: Table, own: Head, w: FloatArray, folds: Folds, seed: int) -> None:
+        on_features = self._head_on_features()
+        if self._keeps_solver_head() and self.l1 != "auto" and self.refit is False:
+            head = own
+            self.recipe_ = Recipe(float(self.l1), False, False)
+        else:
+            problem = HeadProblem(
+                table.patterns,
+                w,
+                self._on_features if on_features else self._on_embedding,
+                self.stable_features_[table.active],
+                on_features,
+                float(self.l2),
+                self.fit_intercept,
+            )
+            self.recipe_ = choose_recipe(problem, self.l1, self.refit, folds, seed)
+            (head,) = problem.fit(table.patterns.count, [self.recipe_])
+        values = head.beta.cpu().numpy()
+        self.coef_ = (table.whole(values) if on_features else values)[None, :]
+        self.intercept_ = np.array([float(head.intercept)])
+        if not self.coef_.any():
+            warn_user(
+                f"{type(self).__name__} predicts the same probability for every row: lambda 5 "
+                f"(l1={self.recipe_.l1:g}) removed every feature. Lower l1.",
+                ConstantPredictionWarning,
+            )
+
+    def _on_features(self, x: FloatArray) -> torch.Tensor:
+        return torch.as_tensor(x)
+
+    def _on_embedding(self, x: FloatArray) -> torch.Tensor:
+        """phi(x) of all encoders side by side."""
+        wide = torch.as_tensor(expand_pairs(x, self.pairs_))
+        embedded = [apply_layers(wide, _to_tensors(layers)) for layers in self.encoders_]
+        return torch.cat(embedded, dim=1)
+
+    # --- prediction ---
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Log-odds of the positive class: (n_samples,)."""
+        check_is_fitted(self)
+        x = validate_data(self, X, dtype=np.float64, reset=False)
+        if self.dichotomize is None:
+            check_binary(x, column_names(self, x.shape[1]))
+        else:
+            x = self.dichotomizer_.transform(x)
+        if self._head_on_features():
+            scores = x @ self.coef_[0]
+        else:
+            scores = self._on_embedding(x[:, self.active_]).numpy() @ self.coef_[0]
+        result: FloatArray = scores + self.intercept_[0]
+        return result
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probability of each class, in the order of ``classes_``: (n_samples, 2)."""
+        positive = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The more probable class of each row."""
+        positive = self.decision_function(X) > 0
+        labels: np.ndarray = self.classes_[positive.astype(int)]
+        return labels
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _to_numpy(layers: list[Layer]) -> list[tuple[FloatArray, FloatArray]]:
+    return [(weight.cpu().numpy(), bias.cpu().numpy()) for weight, bias in layers]
+
+
+def _to_tensors(layers: list[tuple[FloatArray, FloatArray]]) -> list[Layer]:
+    return [(torch.as_tensor(weight), torch.as_tensor(bias)) for weight, bias in layers]

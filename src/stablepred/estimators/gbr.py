@@ -1,0 +1,178 @@
+"""Global Balancing Regression (paper, eq. 5)."""
+
+from typing import Any, Self
+
+from stablepred.core import solvers
+from stablepred.core.objective import Rows
+from stablepred.core.solvers import Settings, Solution
+from stablepred.estimators.base import at_least, one_of
+from stablepred.estimators.classifier import StableClassifier
+from stablepred.exceptions import InputError
+from stablepred.persistence import storable
+from stablepred.randomness import RandomState
+
+
+@storable
+class GBRClassifier(StableClassifier):
+    """Logistic regression under weights that balance every feature against all others.
+
+    Minimises, over row weights w and coefficients beta (paper, eq. 5; c are the normalised sample
+    weights)
+
+        sum_i c_i w_i log(1 + exp((1 - 2 y_i)(x_i beta + b))) + balance * L_Bal(w)
+        + weight_l2 * sum_i c_i w_i^2 + l2 * ||beta||^2 + l1 * ||beta||_1
+        + weight_sum * (sum_i c_i w_i - 1)^2
+
+    Parameters
+    ----------
+    balance : float, default=1.0
+        Strength of the balancing loss L_Bal (lambda 1).
+    weight_l2 : float, default=0.01
+        Penalty on the variance of the weights (lambda 3; n times the paper's).
+    l2 : float, default=1e-4
+        Ridge penalty on the coefficients (lambda 4).
+    l1 : float or "auto", default="auto"
+        Lasso penalty on the coefficients (lambda 5). ``"auto"`` chooses it, together with the
+        refit and whether to use the stable features only, on held-out rows whose noisy features
+        are redrawn.
+    weight_sum : float, default=1.0
+        Penalty that holds the mean of the weights at one (lambda 6).
+    order : {1, 2}, default=1
+        2 adds the products of all pairs of features as covariates and as treatments.
+    solver : {"sequential", "alternating"}, default="sequential"
+        ``"sequential"``: the weights from balance and variance alone, then the head under them.
+        ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss.
+    refit : {"auto", False, "weighted", "plain"}, default="auto"
+        Fit the features that survive ``l1`` again without it, with or without the weights.
+    cv : int or splitter, default=5
+        Folds over distinct rows, for what is ``"auto"``.
+    fit_intercept : bool, default=True
+        Whether the head has an intercept.
+    min_effective_share : float, default=0.1
+        Floor on the effective sample size, as a share of the rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, the redrawing and the bootstrap.
+    max_iter : int, default=100
+        Bound on the iterations of each stage.
+    tol : float, default=1e-4
+        Relative change of the objective at which a stage stops.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where the tensors live.
+    verbose : int, default=0
+        Show progress on a terminal.
+    dichotomize : {"mean", "median", None}, default="mean"
+        How features that are not 0/1 are cut; None refuses them.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    coef_ : ndarray of shape (1, n_features_in_)
+    intercept_ : ndarray of shape (1,)
+    sample_weight_ : ndarray of shape (n_samples,)
+        Balancing weights, mean one under the sample weights.
+    n_iter_ : int
+        Iterations over all stages.
+    converged_ : bool
+    history_ : dict of ndarray
+        ``total`` (L_mix) and each term before its strength, per iteration.
+    balance_report_ : BalanceReport
+    feature_effects_ : DataFrame
+        feature, effect, low, high, explaining_away, stable.
+    stable_features_ : ndarray of bool
+    recipe_ : the lambda 5, refit and columns in use.
+
+    Examples
+    --------
+    >>> from stablepred import GBRClassifier
+    >>> from stablepred.data import SyntheticWorld
+    >>> train = SyntheticWorld("s_indep_v").sample(1000, bias_rate=0.75, random_state=0)
+    >>> model = GBRClassifier(random_state=0).fit(train.X, train.y)
+    >>> model.predict_proba(train.X).shape
+    (1000, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        balance: float = 1.0,
+        weight_l2: float = 0.01,
+        l2: float = 1e-4,
+        l1: float | str = "auto",
+        weight_sum: float = 1.0,
+        order: int = 1,
+        solver: str = "sequential",
+        refit: bool | str = "auto",
+        cv: Any = 5,
+        fit_intercept: bool = True,
+        min_effective_share: float = 0.1,
+        random_state: RandomState = None,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        device: str = "auto",
+        verbose: int = 0,
+        dichotomize: str | None = "mean",
+    ) -> None:
+        self.balance = balance
+        self.weight_l2 = weight_l2
+        self.l2 = l2
+        self.l1 = l1
+        self.weight_sum = weight_sum
+        self.order = order
+        self.solver = solver
+        self.refit = refit
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.min_effective_share = min_effective_share
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.dichotomize = dichotomize
+
+    @classmethod
+    def from_paper(cls, **params: Any) -> Self:
+        """GBR to the letter of the paper: Algorithm 1, no intercept, no floor, fixed lambdas."""
+        return cls(**PAPER | params)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_balancing_parameters(self)
+
+    def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
+        if self.solver == "alternating":
+            return solvers.alternating(rows, None, settings)
+        return solvers.sequential(rows, [], settings)
+
+    def _keeps_solver_head(self) -> bool:
+        return self.solver == "alternating"
+
+
+# The switches of ``from_paper`` that GBR and DGBR share.
+PAPER: dict[str, Any] = {
+    "solver": "alternating",
+    "balance": 1.0,
+    "weight_l2": 0.01,
+    "l2": 1e-4,
+    "l1": 1e-4,
+    "weight_sum": 1.0,
+    "refit": False,
+    "fit_intercept": False,
+    "min_effective_share": 0.0,
+}
+
+
+def check_balancing_parameters(estimator: Any) -> None:
+    """The rules for the parameters that GBR and DGBR share."""
+    one_of(estimator, "solver", ("sequential", "alternating"))
+    one_of(estimator, "refit", ("auto", False, "weighted", "plain"))
+    one_of(estimator, "order", (1, 2))
+    one_of(estimator, "fit_intercept", (True, False))
+    if isinstance(estimator.l1, str) and estimator.l1 != "auto":
+        raise InputError(f"l1 must be a number or 'auto', not {estimator.l1!r}.")
+    at_least(estimator, "min_effective_share", 0)
+    if estimator.min_effective_share >= 1:
+        raise InputError(
+            "min_effective_share must be under 1 (1 would hold all weights equal), but is "
+            f"{estimator.min_effective_share!r}."
+        )

@@ -1,0 +1,1 @@
+"""How well, and how equally well, a model predicts across environments."""

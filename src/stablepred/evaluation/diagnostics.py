@@ -1,0 +1,114 @@
+"""How well the weights balance, and what they cost."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+
+from stablepred.core.balancing import imbalance
+from stablepred.core.weights import effective_share
+from stablepred.persistence import storable
+
+FloatArray = NDArray[np.float64]
+
+
+class WorstPair(NamedTuple):
+    """The treatment and covariate that are balanced worst."""
+
+    treatment: str
+    covariate: str
+    imbalance: float
+
+
+@storable
+@dataclass(frozen=True, repr=False)
+class BalanceReport:
+    """Imbalance of every feature as treatment, before and after weighting.
+
+    ``before`` and ``after`` are p x p: in row j and column k the mean of feature k among rows with
+    feature j = 1 minus its mean among rows with feature j = 0, under the sample weights alone
+    (before) and under sample weights times balancing weights (after). The diagonal is zero.
+
+    Attributes
+    ----------
+    before, after : DataFrame of shape (p, p)
+    n_rows : int
+        Rows with a positive sample weight.
+    effective_share : float
+        (sum c w)^2 / sum c w^2 with normalised sample weights c: 1 when all weights are equal.
+    """
+
+    before: pd.DataFrame
+    after: pd.DataFrame
+    n_rows: int
+    effective_share: float
+
+    @property
+    def effective_sample_size(self) -> float:
+        """Rows times effective share: how many equally weighted rows are as precise."""
+        return self.n_rows * self.effective_share
+
+    @property
+    def design_effect(self) -> float:
+        """How many times larger the variance of a weighted mean is."""
+        return 1 / self.effective_share
+
+    @property
+    def worst_before(self) -> WorstPair:
+        """The worst pair before weighting."""
+        return _worst(self.before)
+
+    @property
+    def worst_after(self) -> WorstPair:
+        """The worst pair after weighting."""
+        return _worst(self.after)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Per treatment: largest and root-mean-square imbalance, before and after."""
+        columns = {}
+        for label, table in (("before", self.before), ("after", self.after)):
+            gaps = table.to_numpy()
+            columns[f"largest_{label}"] = np.abs(gaps).max(axis=1)
+            columns[f"rms_{label}"] = np.sqrt((gaps**2).sum(axis=1) / max(len(gaps) - 1, 1))
+        return pd.DataFrame(columns, index=pd.Index(self.before.index, name="treatment"))
+
+    def __str__(self) -> str:
+        worst = self.worst_after
+        return "\n".join(
+            [
+                "Imbalance by treatment (difference of means of the other features, as shares)",
+                self.to_frame().round(4).to_string(),
+                f"worst pair after weighting: {worst.treatment} on {worst.covariate}, "
+                f"{worst.imbalance:+.4f} (before: {_largest(self.before):.4f} at most)",
+                f"effective sample size {self.effective_sample_size:.0f} of {self.n_rows} rows "
+                f"({self.effective_share:.0%}), design effect {self.design_effect:.2f}",
+            ]
+        )
+
+    __repr__ = __str__
+
+
+def _largest(table: pd.DataFrame) -> float:
+    return float(np.abs(table.to_numpy()).max())
+
+
+def _worst(table: pd.DataFrame) -> WorstPair:
+    gaps = table.to_numpy()
+    row, column = map(int, np.unravel_index(np.argmax(np.abs(gaps)), gaps.shape))
+    return WorstPair(str(table.index[row]), str(table.columns[column]), float(gaps[row, column]))
+
+
+def balance_report(
+    x: FloatArray, mass: FloatArray, w: FloatArray, names: list[str], n_rows: int
+) -> BalanceReport:
+    """The report for 0/1 features ``x``, row shares ``mass`` and balancing weights ``w``."""
+    features, shares, weights = (torch.as_tensor(a) for a in (x, mass, w))
+
+    def table(v: torch.Tensor) -> pd.DataFrame:
+        return pd.DataFrame(imbalance(features, v).numpy(), index=names, columns=names)
+
+    share = float(effective_share(weights, shares))
+    return BalanceReport(table(shares), table(shares * weights), n_rows, share)

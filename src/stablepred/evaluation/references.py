@@ -1,0 +1,147 @@
+"""What every comparison is read beside: constant, shrinkage line, oracle, and both gaps closed.
+
+A model that predicts a constant is perfectly stable and useless, and every model can be made more
+stable by pulling its predictions towards a constant. So a method helps only if no point of
+
+    a * LR + (1 - a) * base rate,   a in [0, 1]
+
+has both a smaller Average_Error and a smaller Stability_Error (paper, eqs. 1-2), and it is as good
+as the smaller of the two gaps to the oracle that it closes.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+
+from stablepred.evaluation.metrics import (
+    ErrorFunction,
+    Errors,
+    Table,
+    average_error,
+    environment_errors,
+    listed_environments,
+    predicted_probability,
+    stability_error,
+)
+from stablepred.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+class ConstantPredictor:
+    """Predicts the base rate P(y = 1) of the training environment for every row."""
+
+    def __init__(self, train: Table) -> None:
+        self.base_rate = float(np.mean(train.y))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The same two probabilities in every row."""
+        return np.tile([1 - self.base_rate, self.base_rate], (len(X), 1))
+
+
+class Oracle:
+    """Logistic regression on the true stable features only.
+
+    Parameters
+    ----------
+    train : Environment
+        Where it is fitted.
+    stable_features : sequence of str
+        ``world.stable_features``, or what is known of a real table.
+    estimator : scikit-learn classifier, optional
+        Fitted on those columns instead of ``LogisticRegression()``.
+    """
+
+    def __init__(self, train: Table, stable_features: Sequence[str], estimator: Any = None) -> None:
+        self.stable_features = list(stable_features)
+        self.estimator = LogisticRegression() if estimator is None else estimator
+        self.estimator.fit(self._stable(train.X), train.y)
+
+    def predict_proba(self, X: pd.DataFrame) -> FloatArray:
+        """Probabilities of both classes, from the stable columns of X."""
+        probability: FloatArray = self.estimator.predict_proba(self._stable(X))
+        return probability
+
+    def _stable(self, X: pd.DataFrame) -> pd.DataFrame:
+        missing = [name for name in self.stable_features if name not in X.columns]
+        if missing:
+            raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
+        return X[self.stable_features]
+
+
+class GapsClosed(NamedTuple):
+    """Shares of the way from LR to the oracle, one per error; NaN where the oracle is no better."""
+
+    average: float
+    stability: float
+
+    @property
+    def smaller(self) -> float:
+        """The share that counts: a method is as good as the smaller of the two."""
+        return float(np.fmin(self.average, self.stability))
+
+
+def gaps_closed(lr_errors: Errors, method_errors: Errors, oracle_errors: Errors) -> GapsClosed:
+    """(LR - method) / (LR - oracle), for Average_Error and Stability_Error separately.
+
+    Each argument holds one error per environment. 1 is as good as the oracle, 0 as LR, less than 0
+    worse than LR. Where the oracle is not better than LR there is no gap to close: NaN.
+    """
+    shares = []
+    for summary in (average_error, stability_error):
+        lr, method, oracle = (summary(e) for e in (lr_errors, method_errors, oracle_errors))
+        shares.append((lr - method) / (lr - oracle) if lr > oracle else float("nan"))
+    return GapsClosed(*shares)
+
+
+def shrinkage_line(
+    model: Any,
+    train: Table,
+    environments: Table | Iterable[Table],
+    error: str | ErrorFunction = "rmse",
+    shares: npt.ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Errors of a * model + (1 - a) * base rate of ``train`` for a in [0, 1].
+
+    Parameters
+    ----------
+    model : object
+        What `environment_errors` takes; plain logistic regression for the line of the references.
+    train : Environment
+        Its share of y = 1 is the base rate.
+    environments : iterable of Environment
+        Two or more.
+    error : str or callable
+        As in `environment_errors`.
+    shares : array-like, optional
+        Values of a; a hundredth apart if not given.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by a, with columns ``Average_Error`` and ``Stability_Error``.
+    """
+    grid = np.linspace(0, 1, 101) if shares is None else np.asarray(shares, dtype=np.float64)
+    if not ((grid >= 0) & (grid <= 1)).all():
+        raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
+    tables = listed_environments(environments)
+    predicted = predicted_probability(model, tables)
+    base = float(np.mean(train.y))
+    rows = []
+    for a in grid:
+        shrunk = {name: a * p + (1 - a) * base for name, p in predicted.items()}
+        errors = environment_errors(shrunk, tables, error)
+        rows.append((average_error(errors), stability_error(errors)))
+    index = pd.Index(grid, name="share")
+    return pd.DataFrame(rows, index=index, columns=["Average_Error", "Stability_Error"])
+
+
+def beaten_by_shrinkage(method_errors: Errors, line: pd.DataFrame) -> bool:
+    """Whether some point of a `shrinkage_line` is smaller in both errors than the method."""
+    average, stability = average_error(method_errors), stability_error(method_errors)
+    better = (line["Average_Error"] < average) & (line["Stability_Error"] < stability)
+    return bool(better.any())

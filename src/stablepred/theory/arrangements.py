@@ -1,0 +1,162 @@
+"""Alpha over random arrangements of missing patterns, under the weights 1 / P^(x).
+
+Under these weights every observed pattern carries the same weight, so that alpha depends on the
+set of observed patterns alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from stablepred.theory.alpha import bound_at_share
+from stablepred.theory.checks import FloatArray, feature_count, whole_number
+
+# All sets of missing patterns are gone through up to here; for p = 5 there would be 2**32.
+ENUMERATED_FEATURES = 4
+
+# Patterns that are written out as rows at once; bounds the memory for large p.
+CHUNK = 1 << 16
+
+RandomState = int | np.random.RandomState | None
+
+
+class MultinomialImbalance(NamedTuple):
+    """Simulated means, each with its standard error."""
+
+    alpha: float
+    alpha_error: float
+    bound: float
+    bound_error: float
+
+
+def imbalance_mean(
+    p: int, m: int, *, n_draws: int = 1000, random_state: RandomState = None
+) -> float:
+    """Mean of alpha over the arrangements of m missing patterns, under the weights 1 / P^(x).
+
+    All C(2^p, m) sets of missing patterns count the same. Up to p = 4 they are gone through one
+    by one and the mean is exact; beyond, it is the mean over random sets.
+
+    Parameters
+    ----------
+    p : int
+        Number of features, 2 to 20.
+    m : int
+        Number of missing patterns, 0 to 2^p - 1.
+    n_draws : int, default=1000
+        Number of random sets where p is over 4. As alpha lies in [0, 1], the standard error is at
+        most 1 / (2 sqrt(n_draws)).
+    random_state : int, RandomState or None
+        Seed of these sets.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    It stands beside :func:`imbalance_bound`, which is the largest alpha over the same
+    arrangements. As in :func:`maximum_imbalance`, constant features are passed over as
+    treatments, and alpha is 1 where all are constant.
+    """
+    features = feature_count(p)
+    missing = whole_number(m, "m", 0, 2**features - 1)
+    if features <= ENUMERATED_FEATURES:
+        return float(np.mean(enumerated_alphas(features, missing)))
+    draws = whole_number(n_draws, "n_draws", 1)
+    rng = _generator(random_state)
+    grams = np.stack([_random_gram(features, missing, rng) for _ in range(draws)])
+    return float(_alphas(grams, 2**features - missing).mean())
+
+
+def multinomial_imbalance(
+    n: int, p: int, *, n_draws: int = 1000, random_state: RandomState = None
+) -> MultinomialImbalance:
+    """E[alpha] and E[g(p, m)] for rows drawn one by one, by simulation.
+
+    The n rows are independent and uniform on {0, 1}^p, so that the counts of the patterns are
+    multinomial. ``thm:mean_alpha`` takes all compositions of n as equally likely instead.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows, at least 1.
+    p : int
+        Number of features, 2 to 20.
+    n_draws : int, default=1000
+        Number of samples.
+    random_state : int, RandomState or None
+        Seed of the samples.
+
+    Returns
+    -------
+    MultinomialImbalance
+        ``alpha``, the mean of alpha under 1 / P^(x); ``bound``, the mean of g(p, m), to be
+        compared with :func:`expected_imbalance`; and their standard errors.
+    """
+    rows, features = whole_number(n, "n", 1), feature_count(p)
+    draws, rng = whole_number(n_draws, "n_draws", 2), _generator(random_state)
+    alphas, missing = np.empty(draws), np.empty(draws)
+    for i in range(draws):
+        seen = np.zeros(2**features, dtype=np.bool_)
+        seen[rng.integers(2**features, size=rows)] = True
+        observed = np.flatnonzero(seen)
+        alphas[i] = _alphas(_gram(observed, features)[None], len(observed))[0]
+        missing[i] = 2**features - len(observed)
+    bounds = bound_at_share(missing / 2**features)
+    return MultinomialImbalance(*_mean_and_error(alphas), *_mean_and_error(bounds))
+
+
+def _mean_and_error(values: FloatArray) -> tuple[float, float]:
+    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _bits(codes: NDArray[np.int64], p: int) -> FloatArray:
+    """The patterns with these numbers, feature j in bit j: (len(codes), p)."""
+    return ((codes[:, None] >> np.arange(p)) & 1).astype(np.float64)
+
+
+def _gram(codes: NDArray[np.int64], p: int) -> FloatArray:
+    """X'X of the patterns with these numbers, in bounded memory: (p, p)."""
+    total = np.zeros((p, p))
+    for start in range(0, len(codes), CHUNK):
+        x = _bits(codes[start : start + CHUNK], p)
+        total += x.T @ x
+    return total
+
+
+def _random_gram(p: int, m: int, rng: np.random.Generator) -> FloatArray:
+    """X'X of the patterns that are left when m random ones are missing: (p, p)."""
+    left = 2**p - m
+    drawn = _gram(rng.choice(2**p, size=min(m, left), replace=False, shuffle=False), p)
+    if left <= m:
+        return drawn
+    everything = np.full((p, p), 2.0 ** (p - 2))
+    np.fill_diagonal(everything, 2.0 ** (p - 1))
+    return everything - drawn
+
+
+def enumerated_alphas(p: int, m: int) -> FloatArray:
+    """Compute alpha for every set of m missing patterns: (C(2^p, m),)."""
+    x = _bits(np.arange(2**p), p)
+    products = (x[:, :, None] * x[:, None, :]).reshape(2**p, p * p)
+    subsets = _bits(np.arange(2 ** (2**p)), 2**p)  # (sets, 2^p)
+    subsets = subsets[subsets.sum(axis=1) == 2**p - m]
+    return _alphas((subsets @ products).reshape(-1, p, p), 2**p - m)
+
+
+def _alphas(grams: FloatArray, observed: int) -> FloatArray:
+    """Compute alpha under equal weight on each pattern, from their X'X: (s, p, p) -> (s,)."""
+    on = np.diagonal(grams, axis1=1, axis2=2)  # (s, p)
+    varies = (on > 0) & (on < observed)
+    safe = np.where(varies, on, 1)[:, :, None], np.where(varies, observed - on, 1)[:, :, None]
+    gaps = np.abs(grams / safe[0] - (on[:, None, :] - grams) / safe[1])
+    gaps *= varies[:, :, None] & ~np.eye(grams.shape[1], dtype=np.bool_)
+    alphas: FloatArray = np.where(varies.any(axis=1), gaps.max(axis=(1, 2)), 1.0)
+    return alphas

@@ -1,0 +1,123 @@
+"""What the functions of the theory accept, checked once at their door."""
+
+import math
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from stablepred.exceptions import InputError
+
+# Beyond this the set {0, 1}^p is too large to be walked through.
+MAX_FEATURES = 20
+
+FloatArray = NDArray[np.float64]
+Names = tuple[Hashable, ...]
+
+
+def binary_matrix(X: Any) -> tuple[FloatArray, Names]:
+    """X as an (n, p) array of 0.0 and 1.0, and the names of its columns (else their positions)."""
+    if issparse(X):
+        raise InputError("X is a sparse matrix; give a dense one, for example X.toarray().")
+    raw = np.asarray(X)
+    if raw.ndim != 2 or 0 in raw.shape:
+        raise InputError(
+            f"X must be a table with at least one row and one column, but has shape {raw.shape}."
+        )
+    columns = getattr(X, "columns", None)
+    names: Names = tuple(range(raw.shape[1])) if columns is None else tuple(columns)
+    numbers = _numbers(raw)
+    wrong = ~((numbers == 0) | (numbers == 1))
+    if wrong.any():
+        column = int(np.flatnonzero(wrong.any(axis=0))[0])
+        examples = ", ".join(
+            f"{value:g}" for value in np.unique(numbers[wrong[:, column], column])[:3]
+        )
+        raise InputError(
+            f"feature {names[column]!r} must be 0/1, but holds {examples}. "
+            "Put a Dichotomizer before, or leave the feature out."
+        )
+    return numbers, names
+
+
+def _numbers(raw: NDArray[Any]) -> FloatArray:
+    """The table as floats; text is refused even where it reads as a number."""
+    text = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
+    if raw.dtype.kind in "biufO" and not text:
+        try:
+            return raw.astype(np.float64)
+        except (TypeError, ValueError):
+            pass
+    raise InputError(
+        f"X must hold the numbers 0 and 1, but holds values of another kind (dtype {raw.dtype}). "
+        "Encode text and dates as 0/1 columns first, and fill missing values."
+    )
+
+
+def row_weights(w: ArrayLike, n: int) -> FloatArray:
+    """Row weights as an (n,) array: finite, none negative, not all zero."""
+    try:
+        weights = np.asarray(w, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"the weights must be numbers, but: {error}.") from error
+    if weights.shape != (n,):
+        raise InputError(
+            f"the weights must be one number for each of the {n} rows of X, "
+            f"but have shape {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise InputError(
+            f"the weights must be finite and at least 0, but the smallest is {weights.min()} "
+            f"and the largest {weights.max()}."
+        )
+    if not weights.any():
+        raise InputError("all weights are 0; at least one row needs a positive weight.")
+    return weights
+
+
+def whole_number(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
+    """``value`` as an int between ``low`` and ``high``, or an error that names it."""
+    found = _whole(value)
+    if found is None:
+        raise InputError(f"{name} must be a whole number, but is {value!r}.")
+    if found < low or (high is not None and found > high):
+        limits = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise InputError(f"{name} must be {limits}{why}, but is {found}.")
+    return found
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return int(value)
+    return None
+
+
+def feature_count(p: Any, low: int = 2) -> int:
+    """``p`` where all of {0, 1}^p has to be within reach."""
+    return whole_number(p, "p", low, MAX_FEATURES, why=" (there are 2**p patterns to go through)")
+
+
+def bound(value: Any, name: str, *, finite: bool = True) -> float:
+    """``value`` as a number of at least 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number) or number < 0 or (finite and math.isinf(number)):
+        kind = "a finite number" if finite else "a number"
+        raise InputError(f"{name} must be {kind} of at least 0, but is {value!r}.")
+    return number
+
+
+def share(value: Any, name: str) -> float:
+    """``value`` as a number strictly between 0 and 1."""
+    number = bound(value, name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} must lie strictly between 0 and 1, but is {value!r}.")
+    return number

@@ -1,0 +1,134 @@
+"""Classes of models that bounds on norms define (FWDGBR's constraints, section 4.2.3)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from stablepred.exceptions import InputError
+from stablepred.theory.checks import FloatArray, bound, whole_number
+
+Layer = tuple[FloatArray, FloatArray]  # A (d_out, d_in), b (d_out,)
+
+
+class ModelClass(NamedTuple):
+    """All models whose norms are within these bounds."""
+
+    p: int
+    hidden: tuple[int, ...]
+    """Widths d_1 ... d_K of the encoder's layers; empty for a model linear in the features."""
+    beta_l2: float
+    """On ||beta||_2^2: lambda_4."""
+    beta_l1: float
+    """On ||beta||_1: lambda_5."""
+    network: float
+    """On sum_k ||A_k||_F^2: lambda_7."""
+    biases: tuple[float, ...]
+    """On ||b_k||_2: M_k, one for each layer."""
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """l_0 ... l_K: each layer's neurons and the constant one."""
+        return tuple(width + 1 for width in (self.p, *self.hidden))
+
+    @property
+    def beta_reach(self) -> float:
+        """min(sqrt(lambda_4 l_K), lambda_5); no |beta'[phi; 1]| is larger, as 0 <= phi <= 1."""
+        return min(math.sqrt(self.beta_l2 * self.widths[-1]), self.beta_l1)
+
+    @property
+    def largest_loss(self) -> float:
+        """log(1 + exp(beta_reach)), the logistic loss of the worst model on the worst row."""
+        return float(np.logaddexp(0.0, self.beta_reach))
+
+    def complexity(self, n: int) -> float:
+        """The Rademacher term for n rows."""
+        layers = (
+            math.sqrt((self.network + bias**2) * width)  # B_k sqrt(l_{k-1})
+            for bias, width in zip(self.biases, self.widths, strict=False)
+        )
+        scale = 2.0 ** (len(self.hidden) + 3) * math.sqrt(2 * math.log(2 * self.p) / n)
+        return scale * self.beta_reach * math.prod(layers)
+
+
+def class_within(
+    p: int,
+    hidden: Sequence[int],
+    beta_l2: float,
+    beta_l1: float,
+    network: float,
+    biases: float | Sequence[float],
+) -> ModelClass:
+    """The class that checked bounds define."""
+    widths = tuple(whole_number(width, "every entry of hidden", 1) for width in hidden)
+    found = ModelClass(
+        p=whole_number(p, "p", 1),
+        hidden=widths,
+        beta_l2=bound(beta_l2, "beta_l2_bound", finite=False),
+        beta_l1=bound(beta_l1, "beta_l1_bound", finite=False),
+        network=bound(network, "network_bound"),
+        biases=_one_per_layer(biases, len(widths)),
+    )
+    if math.isinf(found.beta_reach):
+        raise InputError("give a finite beta_l2_bound, a finite beta_l1_bound, or both.")
+    return found
+
+
+def _one_per_layer(biases: float | Sequence[float], layers: int) -> tuple[float, ...]:
+    several = list(np.broadcast_to(biases, layers) if np.ndim(biases) == 0 else np.ravel(biases))
+    if len(several) != layers:
+        raise InputError(
+            f"bias_bounds has {len(several)} entries, but the encoder has {layers} layers; "
+            "give one bound for each layer, or one number for all."
+        )
+    return tuple(bound(bias, "every entry of bias_bounds") for bias in several)
+
+
+def class_of(model: Any) -> ModelClass:
+    """The smallest class that holds a fitted model: its own norms as the bounds."""
+    coefficients = np.atleast_2d(np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64))
+    if not np.isfinite(coefficients).all():
+        raise InputError(
+            f"{type(model).__name__} has no finite coef_; give a fitted linear or deep classifier."
+        )
+    if len(coefficients) != 1:
+        raise InputError(
+            f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
+        )
+    layers = _encoder_of(model)
+    inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
+    if inputs != coefficients.shape[1]:
+        raise InputError(
+            f"coef_ has {coefficients.shape[1]} entries, but the encoder has {inputs} outputs."
+        )
+    # The paper's models have no intercept; here it is the weight of the constant neuron.
+    beta = np.append(coefficients, np.ravel(getattr(model, "intercept_", 0.0)))
+    return ModelClass(
+        p=layers[0][0].shape[1] if layers else inputs,
+        hidden=tuple(len(b) for _, b in layers),
+        beta_l2=float(beta @ beta),
+        beta_l1=float(np.abs(beta).sum()),
+        network=float(sum((a**2).sum() for a, _ in layers)),
+        biases=tuple(float(np.linalg.norm(b)) for _, b in layers),
+    )
+
+
+def _encoder_of(model: Any) -> list[Layer]:
+    """The layers between the features and the head; none if the head is on the features."""
+    encoders = getattr(model, "encoders_", [])
+    if len(encoders) == 0 or getattr(model, "head", "embedding") == "features":
+        return []
+    if len({len(encoder) for encoder in encoders}) > 1:
+        raise InputError("the encoders differ in their number of layers; the bound needs one K.")
+    return [
+        _side_by_side(layer, first=k == 0) for k, layer in enumerate(zip(*encoders, strict=True))
+    ]
+
+
+def _side_by_side(layers: Sequence[Layer], first: bool) -> Layer:
+    """Several encoders' layers as one; after the first, each sees its own part of the input."""
+    matrices = [np.asarray(a, dtype=np.float64) for a, _ in layers]
+    bias = np.concatenate([np.asarray(b, dtype=np.float64) for _, b in layers])
+    return (np.vstack(matrices) if first else block_diag(*matrices)), bias

@@ -1,0 +1,290 @@
+"""The bound on the risk under approximate balancing (``thm:upper_bound_risk``, eq. 14).
+
+With probability at least 1 - delta
+
+    L_P(f^) <= L_P(f*)
+             + 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5)
+                                           prod_{k=1}^K B_k sqrt(l_{k-1})
+             + 3 sqrt(log(2 / delta) / (2n))
+             + 2 max_{x, f} E[l(f(x), y) | x]  sum_x |epsilon_x|
+
+with B_k = sqrt(lambda_7 + M_k^2), l_0 = p + 1 and l_k = d_k + 1 for d_k neurons in layer k. The
+lambdas are bounds on norms that define the class of models, not the strengths of the penalties
+that carry the same letters in eq. 19: here they are ``beta_l2_bound`` (lambda_4, on
+||beta||_2^2), ``beta_l1_bound`` (lambda_5, on ||beta||_1), ``network_bound`` (lambda_7, on
+sum_k ||A_k||_F^2) and ``bias_bounds`` (M_k, on ||b_k||_2).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+
+from stablepred.exceptions import InputError
+from stablepred.theory.checks import binary_matrix, bound, row_weights, share, whole_number
+from stablepred.theory.model_class import ModelClass, class_of, class_within
+from stablepred.theory.patterns import joint_imbalance
+
+
+@dataclass(frozen=True)
+class RiskBound:
+    """The four parts of the bound; prints as a table.
+
+    Attributes
+    ----------
+    best_risk : float or None
+        L_P(f*), where the caller knows it.
+    complexity : float
+        The Rademacher term.
+    deviation : float
+        The term of the confidence 1 - delta.
+    imbalance : float
+        The term of the joint imbalance.
+    max_loss : float
+        The largest expected loss in the class; no risk is above it.
+    delta : float
+        One minus the confidence.
+    """
+
+    best_risk: float | None
+    complexity: float
+    deviation: float
+    imbalance: float
+    max_loss: float
+    delta: float
+
+    @property
+    def excess(self) -> float:
+        """How far the risk can be above the best one: the last three parts."""
+        return self.complexity + self.deviation + self.imbalance
+
+    @property
+    def total(self) -> float | None:
+        """The bound on the risk itself; None where the best risk is not known."""
+        return None if self.best_risk is None else self.best_risk + self.excess
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says nothing: it is no smaller than the largest loss in the class.
+
+        Where the best risk is not known, zero stands for it.
+        """
+        return (self.best_risk or 0.0) + self.excess >= self.max_loss
+
+    def __str__(self) -> str:
+        best = "not given" if self.best_risk is None else f"{self.best_risk:.4g}"
+        total = f"best risk + {self.excess:.4g}" if self.total is None else f"{self.total:.4g}"
+        meaning = "vacuous: not below" if self.vacuous else "below"
+        return "\n".join(
+            [
+                f"best risk    {best}",
+                f"complexity   {self.complexity:.4g}",
+                f"deviation    {self.deviation:.4g} (confidence {1 - self.delta:g})",
+                f"imbalance    {self.imbalance:.4g}",
+                f"bound        {total}",
+                f"             {meaning} the largest possible loss, {self.max_loss:.4g}",
+            ]
+        )
+
+
+def rademacher_term(
+    n: int,
+    p: int,
+    *,
+    hidden: Sequence[int] = (),
+    beta_l2_bound: float = math.inf,
+    beta_l1_bound: float = math.inf,
+    network_bound: float = 0.0,
+    bias_bounds: float | Sequence[float] = 0.0,
+) -> float:
+    """The complexity of the class of models (second part of ``thm:upper_bound_risk``, eq. 14).
+
+        RC = 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5) prod_k B_k sqrt(l_{k-1})
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    p : int
+        Number of features.
+    hidden : sequence of int
+        Widths d_1 ... d_K of the encoder's layers. Empty for a model that is linear in the
+        features: then K = 0 and the product is 1.
+    beta_l2_bound, beta_l1_bound : float
+        lambda_4, on ||beta||_2^2, and lambda_5, on ||beta||_1. One of them may be infinite.
+    network_bound : float
+        lambda_7, on sum_k ||A_k||_F^2 (on each ||A_k||_F^2 in RFWDGBR).
+    bias_bounds : float or sequence of K floats
+        M_k, on ||b_k||_2; one number stands for all layers.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    The text before the theorem says that the complexity decreases with the lambdas. It rises with
+    each of them, as the formula shows and as the text after the theorem says.
+    """
+    rows = whole_number(n, "n", 1)
+    within = class_within(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    return within.complexity(rows)
+
+
+def risk_bound(
+    model: Any = None,
+    X: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    n: int | None = None,
+    p: int | None = None,
+    hidden: Sequence[int] = (),
+    beta_l2_bound: float | None = None,
+    beta_l1_bound: float | None = None,
+    network_bound: float | None = None,
+    bias_bounds: float | Sequence[float] | None = None,
+    imbalance: float | None = None,
+    max_loss: float | None = None,
+    delta: float = 0.05,
+    best_risk: float | None = None,
+) -> RiskBound:
+    """The four parts of the bound on the risk (``thm:upper_bound_risk``, eq. 14).
+
+    Either for a fitted model, with its own norms: ``risk_bound(model, X)``; or for a class of
+    models, by numbers: ``risk_bound(n=1000, p=5, beta_l1_bound=1.0, imbalance=0.1)``.
+
+    Parameters
+    ----------
+    model : fitted classifier, optional
+        Its ``coef_`` (with ``intercept_``, as the weight of the constant neuron), ``encoders_``
+        and ``sample_weight_`` are used. A model without encoder, or with ``head="features"``, is
+        linear: K = 0. Several encoders count as one with their layers side by side. A model
+        without ``sample_weight_`` has equal weights.
+    X : array or frame of 0/1, shape (n, p), optional
+        The rows the model was fitted on, for n, p and the joint imbalance.
+    sample_weight : array of shape (n,), optional
+        The weights that were given to ``fit``; they multiply the model's own.
+    n : int, optional
+        Number of rows, where it does not follow from ``X``.
+    p : int, optional
+        Number of features, where it follows neither from ``X`` nor from ``model``.
+    hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds : optional
+        The class of models, as in :func:`rademacher_term`; not together with ``model``.
+    imbalance : float, optional
+        sum_x |epsilon_x|, between 0 and 2, where it is not to be computed from ``X``.
+    max_loss : float, optional
+        max_{x, f} E[l(f(x), y) | x]. By default what the norm bounds allow at worst:
+        log(1 + exp(min(sqrt(lambda_4 l_K), lambda_5))), as all neurons lie in [0, 1].
+    delta : float, default=0.05
+        One minus the confidence.
+    best_risk : float, optional
+        L_P(f*), the smallest risk in the class. Without it the bound is an excess over it.
+
+    Returns
+    -------
+    RiskBound
+        The parts, their sum, and whether the bound is vacuous.
+
+    Notes
+    -----
+    The bound is loose, and in places less certain than it looks:
+
+    - The deviation term is that of a loss in [0, 1]; the logistic loss goes up to ``max_loss``,
+      by which the term should be multiplied.
+    - n counts rows. Rows of unequal weight say less than n rows of equal weight would.
+    - The norms of a fitted model were found from the data, while the theorem fixes the bounds
+      beforehand.
+    - The factor 2 of the last part could be 1: epsilon_x sums to zero, so that each of the two
+      steps that use it needs only half the sum of |epsilon_x|.
+
+    At the sizes in use it is mostly vacuous. What it shows is the direction: smaller norms, more
+    rows and better balance bring it down.
+    """
+    confidence = share(delta, "delta")
+    bounds = (beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    if model is not None and (len(hidden) or p is not None or any(b is not None for b in bounds)):
+        raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
+    rows, features, epsilon = _sample(model, X, sample_weight, (n, p, imbalance))
+    within = class_of(model) if model is not None else _class(features, hidden, *bounds)
+    worst = within.largest_loss if max_loss is None else bound(max_loss, "max_loss")
+    return RiskBound(
+        best_risk=None if best_risk is None else bound(best_risk, "best_risk"),
+        complexity=within.complexity(rows),
+        deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
+        imbalance=2 * worst * epsilon,
+        max_loss=worst,
+        delta=confidence,
+    )
+
+
+def _class(
+    p: int,
+    hidden: Sequence[int],
+    beta_l2: float | None,
+    beta_l1: float | None,
+    network: float | None,
+    biases: float | Sequence[float] | None,
+) -> ModelClass:
+    """The class of models, with the same defaults as in :func:`rademacher_term`."""
+    return class_within(
+        p,
+        hidden,
+        math.inf if beta_l2 is None else beta_l2,
+        math.inf if beta_l1 is None else beta_l1,
+        0.0 if network is None else network,
+        0.0 if biases is None else biases,
+    )
+
+
+def _sample(
+    model: Any, X: Any, sample_weight: ArrayLike | None, given: tuple[Any, Any, Any]
+) -> tuple[int, int, float]:
+    """n, p and the sum of |epsilon_x|: those that are given, the others from X and the weights."""
+    found: tuple[Any, Any, Any] = (None, getattr(model, "n_features_in_", None), None)
+    if X is not None:
+        x, _ = binary_matrix(X)
+        expected = found[1] if found[1] is not None else given[1]
+        if expected not in (None, x.shape[1]):
+            raise InputError(f"X has {x.shape[1]} features, but {expected} were expected.")
+        c = np.ones(len(x)) if sample_weight is None else row_weights(sample_weight, len(x))
+        w = row_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
+        found = (np.count_nonzero(c), x.shape[1], joint_imbalance(x, c * w).total)
+    n, p, epsilon = (f if g is None else g for f, g in zip(found, given, strict=True))
+    if n is None or p is None or epsilon is None:
+        raise InputError("give the rows X, or n, p and imbalance as numbers.")
+    if bound(epsilon, "imbalance") > 2 + 1e-9:
+        raise InputError(f"imbalance is a sum of |epsilon_x|, at most 2, but is {epsilon!r}.")
+    return whole_number(n, "n", 1), whole_number(p, "p", 1), float(epsilon)
+
+
+def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
+    """Dimension in which n points keep their distances up to 1 +- epsilon (section 4.1).
+
+        k >= 4 log(n) / (epsilon^2 / 2 - epsilon^3 / 3)
+
+    scikit-learn's ``johnson_lindenstrauss_min_dim``, cut to a whole number.
+
+    Parameters
+    ----------
+    n : int
+        Number of points.
+    epsilon : float
+        Largest relative change of a squared distance, between 0 and 1. (The paper states the
+        lemma up to 1/2.)
+
+    Returns
+    -------
+    int
+
+    Notes
+    -----
+    The paper uses the lemma to argue that the encoder may go to few dimensions. It speaks of a
+    suitable linear map, not of a trained sigmoid network, and the dimension does not depend on
+    p: for a thousand points at epsilon = 1/2 it is 331, more than the features in use.
+    """
+    points = whole_number(n, "n", 1)
+    return int(johnson_lindenstrauss_min_dim(points, eps=share(epsilon, "epsilon")))
