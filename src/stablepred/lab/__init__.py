@@ -1,0 +1,1 @@
+"""Experiments: definitions, records, plots and reports. Imported by the command line only."""
