@@ -32,6 +32,10 @@ class Head:
     intercept: Tensor  # ()
     converged: bool = True
 
+    def to(self, device: torch.device | str) -> "Head":
+        """The same head on another device."""
+        return Head(self.beta.to(device), self.intercept.to(device), self.converged)
+
     def logits(self, z: Tensor) -> Tensor:
         """Logits of the rows of ``z``: (n,)."""
         return z @ self.beta + self.intercept

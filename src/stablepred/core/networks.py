@@ -58,6 +58,13 @@ class AutoEncoder:
         """The same network, cut from the autograd graph."""
         return AutoEncoder(_detached(self.encoder), _detached(self.decoder))
 
+    def to(self, device: torch.device | str) -> "AutoEncoder":
+        """The same network on another device."""
+        return AutoEncoder(
+            [(weight.to(device), bias.to(device)) for weight, bias in self.encoder],
+            [(weight.to(device), bias.to(device)) for weight, bias in self.decoder],
+        )
+
     def copied(self) -> "AutoEncoder":
         """A network with the same values in tensors of its own."""
         return AutoEncoder(

@@ -65,7 +65,7 @@ class GlobalBalancer(StableEstimator):
         min_effective_share: float = 0.1,
         random_state: RandomState = None,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",

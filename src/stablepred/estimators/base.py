@@ -271,7 +271,11 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
             "Raise weight_l2 (lambda 3) or lower balance (lambda 1).",
             DegenerateWeightsWarning,
         )
-    elif share > 1 - 1e-8 and np.abs(report.before.to_numpy()).max() > 1e-6:
+    elif (
+        hasattr(estimator, "weight_l2")
+        and share > 1 - 1e-8
+        and np.abs(report.before.to_numpy()).max() > 1e-6
+    ):
         warn_user(
             "all weights are equal although the features are not balanced. Raise balance "
             "(lambda 1) or lower weight_l2 (lambda 3).",

@@ -13,7 +13,6 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from stablepred.core.head import Head
 from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.objective import Rows, Strengths
 from stablepred.core.solvers import Settings, Solution
@@ -27,6 +26,7 @@ from stablepred.estimators.base import (
     warn_user,
 )
 from stablepred.estimators.heads import (
+    FeatureHead,
     Fold,
     Folds,
     HeadProblem,
@@ -64,7 +64,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     l1: float | str
     order: int = 1
     refit: bool | str = False
-    cv: Any = 5
+    cv: Any = 3
     fit_intercept: bool = True
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -100,10 +100,11 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             solution = self._solve(rows, self._settings(on_iteration), seed)
         w = (solution.w / (rows.mass @ solution.w)).cpu().numpy()
         self._take_over(table, solution, w, table.bootstrap_counts(count), seed)
-        self._warn_about(solution, rows, self.balance_report_)
+        problem = self._head_problem(table, w, seed, solution.unfinished)
         self._fit_head(
-            table, solution.head, w, lambda: self._folds(table, x, labels, count, seed), seed
+            table, solution, problem, lambda: self._folds(table, x, labels, count, seed), seed
         )
+        self._warn_about(solution, rows, self.balance_report_)
 
     # --- what subclasses say ---
 
@@ -111,8 +112,15 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         raise NotImplementedError
 
     def _head_on_features(self) -> bool:
-        """Whether beta multiplies the raw features (else the embedding)."""
+        """Whether beta multiplies the features themselves (else the embedding)."""
         return True
+
+    def _head_problem(
+        self, table: Table, w: FloatArray, seed: int, unfinished: list[str]
+    ) -> HeadProblem:
+        """The last stage; a stage of it that does not converge is added to ``unfinished``."""
+        stable = self.stable_features_[table.active]
+        return FeatureHead(table.patterns, w, stable, float(self.l2), self.fit_intercept)
 
     def _keeps_solver_head(self) -> bool:
         """Whether the solver's own beta is the result, rather than a head fitted after it."""
@@ -182,25 +190,23 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         for train, test in check_cv(self.cv, labels, classifier=True).split(x, labels):
             yield table.counted(train, count), table.counted(test, count)
 
-    def _fit_head(self, table: Table, own: Head, w: FloatArray, folds: Folds, seed: int) -> None:
-        on_features = self._head_on_features()
+    def _fit_head(
+        self, table: Table, solution: Solution, problem: HeadProblem, folds: Folds, seed: int
+    ) -> None:
+        """The solver's own head, or the one that the recipe asks for."""
         if self._keeps_solver_head() and self.l1 != "auto" and self.refit is False:
-            head = own
             self.recipe_ = Recipe(float(self.l1), False, False)
+            head = solution.head
         else:
-            problem = HeadProblem(
-                table.patterns,
-                w,
-                self._on_features if on_features else self._on_embedding,
-                self.stable_features_[table.active],
-                on_features,
-                float(self.l2),
-                self.fit_intercept,
-            )
+            stages = list(solution.unfinished)
             self.recipe_ = choose_recipe(problem, self.l1, self.refit, folds, seed)
-            (head,) = problem.fit(table.patterns.count, [self.recipe_])
+            solution.unfinished[:] = stages  # of the refits, only the last one counts
+            (predictor,) = problem.fit(table.patterns.count, [self.recipe_])
+            head = predictor.head
+            if predictor.network is not None:
+                self.encoders_ = [_to_numpy(predictor.network.encoder)]
         values = head.beta.cpu().numpy()
-        self.coef_ = (table.whole(values) if on_features else values)[None, :]
+        self.coef_ = (table.whole(values) if self._head_on_features() else values)[None, :]
         self.intercept_ = np.array([float(head.intercept)])
         if not self.coef_.any():
             warn_user(
@@ -209,12 +215,13 @@ class StableClassifier(ClassifierMixin, StableEstimator):
                 ConstantPredictionWarning,
             )
 
-    def _on_features(self, x: FloatArray) -> torch.Tensor:
-        return torch.as_tensor(x)
+    def _widen(self, x: FloatArray) -> FloatArray:
+        """Features as the encoder takes them: with the products of order 2."""
+        return expand_pairs(x, self.pairs_)
 
-    def _on_embedding(self, x: FloatArray) -> torch.Tensor:
+    def _embed(self, x: FloatArray) -> torch.Tensor:
         """phi(x) of all encoders side by side."""
-        wide = torch.as_tensor(expand_pairs(x, self.pairs_))
+        wide = torch.as_tensor(self._widen(x))
         embedded = [apply_layers(wide, _to_tensors(layers)) for layers in self.encoders_]
         return torch.cat(embedded, dim=1)
 
@@ -231,7 +238,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         if self._head_on_features():
             scores = x @ self.coef_[0]
         else:
-            scores = self._on_embedding(x[:, self.active_]).numpy() @ self.coef_[0]
+            scores = self._embed(x[:, self.active_]).numpy() @ self.coef_[0]
         result: FloatArray = scores + self.intercept_[0]
         return result
 

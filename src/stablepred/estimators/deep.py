@@ -5,13 +5,17 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
+import torch
+
 from stablepred.core import solvers
+from stablepred.core.head import Head, zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows
-from stablepred.core.solvers import Settings, Solution
-from stablepred.estimators.base import at_least, one_of
+from stablepred.core.solvers import Settings, Solution, train_encoder
+from stablepred.estimators.base import FloatArray, Table, at_least, one_of
 from stablepred.estimators.classifier import StableClassifier
 from stablepred.estimators.gbr import PAPER, check_balancing_parameters
+from stablepred.estimators.heads import EmbeddingHead, HeadProblem
 from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState, torch_generator
@@ -22,12 +26,48 @@ class DeepClassifier(StableClassifier):
 
     hidden: Sequence[int] | None
 
-    def _network(self, rows: Rows, seed: int, number: int) -> AutoEncoder:
+    def _network(self, rows: Rows, seed: int, label: object) -> AutoEncoder:
         """The starting values of one auto-encoder."""
         width = max(2, rows.n_features // 2)
         hidden = (width, width) if self.hidden is None else tuple(self.hidden)
-        generator = torch_generator(seed, "encoder", number)
+        generator = torch_generator(seed, "encoder", label)
         return AutoEncoder.random(rows.x.shape[1], hidden, generator, rows.x.device)
+
+    def _head_problem(
+        self, table: Table, w: FloatArray, seed: int, unfinished: list[str]
+    ) -> HeadProblem:
+        if self._head_on_features():
+            return super()._head_problem(table, w, seed, unfinished)
+
+        def train(x: FloatArray, y: FloatArray, mass: FloatArray) -> tuple[AutoEncoder, Head]:
+            return self._train_anew(x, y, mass, seed, unfinished)
+
+        stable = self.stable_features_[table.active]
+        return EmbeddingHead(
+            table.patterns,
+            w,
+            stable,
+            float(self.l2),
+            self.fit_intercept,
+            self._embed,
+            train,
+            self._widen,
+        )
+
+    def _train_anew(
+        self, x: FloatArray, y: FloatArray, mass: FloatArray, seed: int, unfinished: list[str]
+    ) -> tuple[AutoEncoder, Head]:
+        """A fresh encoder and head on given rows, for a refit."""
+        device = self._torch_device()
+        wide, outcome, share = (
+            torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
+        )
+        rows = Rows(wide, outcome, share, x.shape[1])
+        solution = Solution(rows.mass, zero_head(rows.x), [])
+        settings = self._settings(lambda stage, iteration, value: None)
+        network, head = train_encoder(rows, self._network(rows, seed, "refit"), settings, solution)
+        unfinished.extend("refit" for _ in solution.unfinished)
+        return network.to("cpu"), head.to("cpu")
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -51,11 +91,11 @@ class DLRClassifier(DeepClassifier):
 
     Parameters
     ----------
-    reconstruction : float, default=0.1
+    reconstruction : float, default=0.01
         Strength of the reconstruction error (lambda 2; n times the paper's).
     l2, l1 : float, default=1e-4, 0.0
         Ridge and lasso penalties on the coefficients of the embedding (lambdas 4 and 5).
-    network_l2 : float, default=0.0
+    network_l2 : float, default=3e-4
         Penalty on the network's matrices (lambda 7).
     hidden : sequence of int or None, default=None
         Widths of the encoder's layers; None takes two layers of half the features.
@@ -75,15 +115,15 @@ class DLRClassifier(DeepClassifier):
     def __init__(
         self,
         *,
-        reconstruction: float = 0.1,
+        reconstruction: float = 0.01,
         l2: float = 1e-4,
         l1: float = 0.0,
-        network_l2: float = 0.0,
+        network_l2: float = 3e-4,
         hidden: Sequence[int] | None = None,
         fit_intercept: bool = True,
         random_state: RandomState = None,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",
@@ -126,8 +166,8 @@ class DGBRClassifier(DeepClassifier):
 
     :meth:`from_paper` gives the paper to the letter. The defaults differ where the letter gives
     a degenerate model: the weights are learned after the encoder and do not see the loss, the
-    embedding is balanced in units of its standard deviation, several encoders vote, and the head
-    stands on the raw features so that unstable ones can be dropped.
+    embedding is balanced in units of its standard deviation, and the model is fitted again on the
+    features found stable.
 
     Parameters
     ----------
@@ -137,10 +177,12 @@ class DGBRClassifier(DeepClassifier):
         As in :class:`DLRClassifier`.
     solver : {"sequential", "alternating"}, default="sequential"
         ``"sequential"``: encoder, then weights, then head. ``"alternating"``: Algorithm 1.
-    head : {"features", "embedding"}, default="features"
-        What beta multiplies: the raw features under the weights that balance the embedding, or
-        the embedding itself, as in the paper.
-    n_encoders : int, default=4
+    head : {"embedding", "features"}, default="embedding"
+        What beta multiplies: the embedding, as in the paper, or the features themselves under the
+        weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
+        head anew on ``stable_features_``; one of the features head keeps the features that
+        survive ``l1``.
+    n_encoders : int, default=1
         Encoders from different starting values whose weights are averaged (geometric mean). Used
         by the sequential solver; Algorithm 1 has one encoder.
     standardize : bool, default=True
@@ -182,19 +224,19 @@ class DGBRClassifier(DeepClassifier):
         self,
         *,
         balance: float = 1.0,
-        reconstruction: float = 0.1,
+        reconstruction: float = 0.01,
         weight_l2: float = 0.01,
         l2: float = 1e-4,
         l1: float | str = "auto",
         weight_sum: float = 1.0,
-        network_l2: float = 0.0,
+        network_l2: float = 3e-4,
         hidden: Sequence[int] | None = None,
         order: int = 1,
         solver: str = "sequential",
-        head: str = "features",
+        head: str = "embedding",
         refit: bool | str = "auto",
-        cv: Any = 5,
-        n_encoders: int = 4,
+        cv: Any = 3,
+        n_encoders: int = 1,
         standardize: bool = True,
         fit_intercept: bool = True,
         min_effective_share: float = 0.1,
@@ -204,7 +246,7 @@ class DGBRClassifier(DeepClassifier):
         network_bound: float | None = None,
         random_state: RandomState = None,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",

@@ -44,7 +44,7 @@ class GBRClassifier(StableClassifier):
         ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss.
     refit : {"auto", False, "weighted", "plain"}, default="auto"
         Fit the features that survive ``l1`` again without it, with or without the weights.
-    cv : int or splitter, default=5
+    cv : int or splitter, default=3
         Folds over distinct rows, for what is ``"auto"``.
     fit_intercept : bool, default=True
         Whether the head has an intercept.
@@ -54,7 +54,7 @@ class GBRClassifier(StableClassifier):
         Seed of the folds, the redrawing and the bootstrap.
     max_iter : int, default=100
         Bound on the iterations of each stage.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         Relative change of the objective at which a stage stops.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the tensors live.
@@ -102,12 +102,12 @@ class GBRClassifier(StableClassifier):
         order: int = 1,
         solver: str = "sequential",
         refit: bool | str = "auto",
-        cv: Any = 5,
+        cv: Any = 3,
         fit_intercept: bool = True,
         min_effective_share: float = 0.1,
         random_state: RandomState = None,
         max_iter: int = 100,
-        tol: float = 1e-4,
+        tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",

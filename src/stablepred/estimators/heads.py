@@ -1,13 +1,12 @@
 """The last stage: the head under the weights, with its sparsity and refit chosen by itself.
 
-The weights do not depend on lambda_5 or on the refit, so that a whole path of them costs little:
-every candidate is fitted on the training folds and judged on held-out rows whose noisy features
-are redrawn (``stablepred.evaluation.validation``).
+The weights depend neither on lambda_5 nor on the refit, so that many candidates cost little: each
+is fitted on the training folds and judged on held-out rows whose noisy features are redrawn
+(``stablepred.evaluation.validation``).
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +15,7 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from stablepred.core.head import Head, fit_head, zero_head
+from stablepred.core.networks import AutoEncoder
 from stablepred.core.patterns import Patterns
 from stablepred.evaluation.validation import RATES, redrawn_environments, score
 from stablepred.exceptions import InputError
@@ -36,114 +36,195 @@ PATH_LENGTH = 10
 @storable
 @dataclass(frozen=True)
 class Recipe:
-    """One way to fit the head: which columns, which lambda_5, which refit."""
+    """One way to fit the head: which lambda_5, which refit, on which features."""
 
     l1: float
     refit: bool | str
     only_stable: bool
 
 
-@dataclass
+@dataclass(frozen=True)
+class Predictor:
+    """A fitted head with what it stands on."""
+
+    design: Design
+    head: Head
+    network: AutoEncoder | None = None  # trained for this head alone
+
+    def probability(self, x: FloatArray) -> FloatArray:
+        """P(y = 1 | x) of rows of 0/1 features."""
+        return torch.sigmoid(self.head.logits(self.design(x))).numpy()
+
+
+@dataclass(frozen=True)
 class HeadProblem:
     """Everything the last stage needs, over distinct rows."""
 
     patterns: Patterns
     w: FloatArray
-    design: Design
-    stable: BoolArray  # over the raw features
-    on_features: bool  # whether the design's columns are the raw features
+    stable: BoolArray  # over the features
     l2: float
     fit_intercept: bool
 
-    def fit(self, count: FloatArray, recipes: list["Recipe"]) -> list[Head]:
-        """Fit recipes on ``count`` of each distinct row.
+    def fit(self, count: FloatArray, recipes: list[Recipe]) -> list[Predictor]:
+        """Fit recipes on ``count`` of each distinct row; those that share a fit share it."""
+        raise NotImplementedError
 
-        Recipes that differ by their refit alone share the first fit.
-        """
+    def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
+        """The recipes to choose from."""
+        raise NotImplementedError
+
+    def _masses(self, count: FloatArray) -> tuple[BoolArray, Tensor, Tensor]:
+        """The rows that are there, their shares, and their shares under the weights."""
         rows = count > 0
-        z = self.design(self.patterns.x[rows])
-        y = torch.as_tensor(self.patterns.y[rows])
         plain = torch.as_tensor(count[rows] / count[rows].sum())
         weighted = plain * torch.as_tensor(self.w[rows])
-        weighted = weighted / weighted.sum()
+        return rows, plain, weighted / weighted.sum()
+
+    def _head(self, z: Tensor, y: Tensor, v: Tensor, l1: float, start: Head) -> Head:
+        return fit_head(
+            z, y, v, l2=self.l2, l1=l1, fit_intercept=self.fit_intercept, start=start, tol=1e-10
+        )
+
+    def _path(self, design: Design) -> list[float]:
+        """Below the smallest lambda_5 that empties the model, down to a thousandth of it."""
+        y, v = self.patterns.y, self.patterns.mass * self.w
+        base = np.average(y, weights=v) if self.fit_intercept else 0.5
+        slopes = design(self.patterns.x).T @ torch.as_tensor(v * (y - base))
+        return [float(s) for s in float(slopes.abs().max()) * np.geomspace(0.7, 1e-3, PATH_LENGTH)]
+
+
+class FeatureHead(HeadProblem):
+    """Beta on the features themselves: lambda_5 drops features, a refit keeps the survivors."""
+
+    def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
+        """The path of lambda_5, on all features and on the stable ones, with each refit."""
+        strengths = self._path(torch.as_tensor) if l1 == "auto" else [float(l1)]
+        subsets = (False, True) if l1 == "auto" and self.stable.any() else (False,)
+        for only_stable in subsets:
+            for strength in strengths:
+                for kind in REFITS if refit == "auto" else (refit,):
+                    yield Recipe(strength, kind, only_stable)
+
+    def fit(self, count: FloatArray, recipes: list[Recipe]) -> list[Predictor]:
+        """Sparse heads along the path, each started at the one before; then the refits."""
+        rows, plain, weighted = self._masses(count)
+        z, y = torch.as_tensor(self.patterns.x[rows]), torch.as_tensor(self.patterns.y[rows])
         sparse: dict[tuple[float, bool], Head] = {}
         last = zero_head(z)
-        heads = []
+        predictors = []
         for recipe in recipes:
             key = (recipe.l1, recipe.only_stable)
             if key not in sparse:
-                last = self._on(z, y, weighted, self._allowed(z, recipe), recipe.l1, last)
+                allowed = torch.as_tensor(self.stable | (not recipe.only_stable))
+                last = self._on(z, y, weighted, allowed, recipe.l1, last)
                 sparse[key] = last
             head = sparse[key]
             survivors = head.beta != 0
             if recipe.refit is not False and survivors.any():
                 v = weighted if recipe.refit == "weighted" else plain
                 head = self._on(z, y, v, survivors, 0.0, head)
-            heads.append(head)
-        return heads
-
-    def _allowed(self, z: Tensor, recipe: "Recipe") -> Tensor:
-        if recipe.only_stable:
-            return torch.as_tensor(self.stable)
-        return torch.ones(z.shape[1], dtype=torch.bool)
+            predictors.append(Predictor(torch.as_tensor, head))
+        return predictors
 
     def _on(self, z: Tensor, y: Tensor, v: Tensor, columns: Tensor, l1: float, start: Head) -> Head:
-        small = Head(start.beta[columns], start.intercept)
-        fitted = fit_head(
-            z[:, columns],
-            y,
-            v,
-            l2=self.l2,
-            l1=l1,
-            fit_intercept=self.fit_intercept,
-            start=small,
-            tol=1e-10,
-        )
+        """Fit some columns; the others keep their place with a zero."""
+        small = self._head(z[:, columns], y, v, l1, Head(start.beta[columns], start.intercept))
         beta = torch.zeros_like(start.beta)
-        beta[columns] = fitted.beta
-        return Head(beta, fitted.intercept, fitted.converged)
+        beta[columns] = small.beta
+        return Head(beta, small.intercept, small.converged)
+
+
+@dataclass(frozen=True)
+class EmbeddingHead(HeadProblem):
+    """Beta on the embedding; a refit trains encoder and head anew on the stable features.
+
+    ``embed`` is the fitted encoder. ``train(x, y, mass)`` trains a fresh one with its head; it is
+    given x with the noisy features set to zero, so that it cannot use them.
+    """
+
+    embed: Design
+    train: Callable[[FloatArray, FloatArray, FloatArray], tuple[AutoEncoder, Head]]
+    widen: Callable[[FloatArray], FloatArray]  # features -> the encoder's inputs
+
+    def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
+        """The path of lambda_5 on the embedding as it is, then the refits."""
+        if refit in (False, "auto"):
+            for strength in self._path(self.embed) if l1 == "auto" else [float(l1)]:
+                yield Recipe(strength, False, False)
+        if not self.stable.any():
+            if refit not in (False, "auto"):
+                yield Recipe(0.0 if l1 == "auto" else float(l1), False, False)
+            return
+        for kind in REFITS[1:] if refit == "auto" else (refit,):
+            if kind is not False:
+                yield Recipe(0.0 if l1 == "auto" else float(l1), kind, True)
+
+    def fit(self, count: FloatArray, recipes: list[Recipe]) -> list[Predictor]:
+        """Heads on the fitted embedding, or networks of their own."""
+        rows, plain, weighted = self._masses(count)
+        x, y = self.patterns.x[rows], torch.as_tensor(self.patterns.y[rows])
+        z = self.embed(x)
+        head = zero_head(z)
+        predictors = []
+        for recipe in recipes:
+            if recipe.refit is False:
+                head = self._head(z, y, weighted, recipe.l1, head)
+                predictors.append(Predictor(self.embed, head))
+            else:
+                v = weighted if recipe.refit == "weighted" else plain
+                predictors.append(self._refitted(x, y, v, recipe.l1))
+        return predictors
+
+    def _refitted(self, x: FloatArray, y: Tensor, v: Tensor, l1: float) -> Predictor:
+        network, start = self.train(x * self.stable, y.numpy(), v.numpy())
+        # What was zero in training has no say in prediction either.
+        weight, bias = network.encoder[0]
+        used = torch.as_tensor(self.widen(self.stable[None, :].astype(np.float64))[0])
+        network.encoder[0] = (weight * used, bias)
+
+        def design(x: FloatArray) -> Tensor:
+            return network.encode(torch.as_tensor(self.widen(x)))
+
+        return Predictor(design, self._head(design(x), y, v, l1, start), network)
 
 
 def choose_recipe(
     problem: HeadProblem, l1: float | str, refit: bool | str, folds: Folds, seed: int
 ) -> Recipe:
     """The recipe as given, or the best one on redrawn held-out rows where "auto" is asked for."""
-    recipes = list(_candidates(problem, l1, refit))
+    recipes = list(problem.candidates(l1, refit))
     if len(recipes) == 1:
         return recipes[0]
     squares = np.zeros((len(recipes), len(RATES)))
     rows = 0.0
     for number, (train, test) in enumerate(folds()):
+        predictors = problem.fit(train, recipes)
         rng = numpy_generator(seed, "redraw", number)
-        squares += _squared_errors(problem, recipes, train, test, rng)
+        squares += _squared_errors(problem, predictors, test, rng)
         rows += test.sum()
     if rows == 0:  # too few rows of one class to hold any out: the least shrinkage
         return recipes[-1]
+    constant = np.array([_is_constant(p, problem) for p in predictors])
     scores = score(np.sqrt(squares / rows), STABILITY_WEIGHT)
-    heads = problem.fit(problem.patterns.count, recipes)
-    constant = np.array([not bool((head.beta != 0).any()) for head in heads])
     return recipes[int(np.argmin(np.where(constant & ~constant.all(), np.inf, scores)))]
 
 
-def _candidates(problem: HeadProblem, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
-    strengths = _path(problem) if l1 == "auto" else [float(l1)]
-    refits = REFITS if refit == "auto" else (refit,)
-    subsets = [False]
-    if l1 == "auto" and problem.on_features and problem.stable.any():
-        subsets = [False, True]
-    for only_stable in subsets:
-        for strength in strengths:
-            for kind in refits:
-                yield Recipe(strength, kind, only_stable)
+def _is_constant(predictor: Predictor, problem: HeadProblem) -> bool:
+    return bool(np.ptp(predictor.probability(problem.patterns.x)) < 1e-3)
 
 
-def _path(problem: HeadProblem) -> list[float]:
-    """From the smallest lambda_5 that empties the model (left out) down to a thousandth of it."""
-    z = problem.design(problem.patterns.x)
-    y, v = problem.patterns.y, problem.patterns.mass * problem.w
-    base = np.average(y, weights=v) if problem.fit_intercept else 0.5
-    largest = float((z.T @ torch.as_tensor(v * (y - base))).abs().max())
-    return [float(s) for s in largest * np.geomspace(0.7, 1e-3, PATH_LENGTH)]
+def _squared_errors(
+    problem: HeadProblem, predictors: list[Predictor], test: FloatArray, rng: np.random.Generator
+) -> FloatArray:
+    """Sum of squared errors on one fold's held-out rows: (recipes, environments)."""
+    held = test > 0
+    x, y, count = problem.patterns.x[held], problem.patterns.y[held], test[held]
+    sums = [
+        [count @ (y - predictor.probability(changed)) ** 2 for predictor in predictors]
+        for changed in redrawn_environments(x, y, ~problem.stable, rng)
+    ]
+    return np.array(sums).T
 
 
 def shuffled_folds(patterns: Patterns, n_folds: int, seed: int) -> Iterator[Fold]:
@@ -154,32 +235,7 @@ def shuffled_folds(patterns: Patterns, n_folds: int, seed: int) -> Iterator[Fold
     if n_folds < 2:
         return
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=child_seed(seed, "folds"))
-    for train, test in splitter.split(patterns.x, patterns.y):
-        yield patterns.count * _marks(patterns, train), patterns.count * _marks(patterns, test)
-
-
-def _marks(patterns: Patterns, chosen: NDArray[Any]) -> FloatArray:
-    marks = np.zeros(len(patterns.y))
-    marks[chosen] = 1.0
-    return marks
-
-
-def _squared_errors(
-    problem: HeadProblem,
-    recipes: list[Recipe],
-    train: FloatArray,
-    test: FloatArray,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Sum of squared errors on one fold's held-out rows: (recipes, environments)."""
-    heads = problem.fit(train, recipes)
-    beta = torch.stack([head.beta for head in heads], dim=1)  # (d, recipes)
-    intercept = torch.stack([head.intercept for head in heads])
-    held = test > 0
-    x, y, count = problem.patterns.x[held], problem.patterns.y[held], test[held]
-    sums = []
-    noisy = ~problem.stable
-    for changed in redrawn_environments(x, y, noisy, rng):
-        probability = torch.sigmoid(problem.design(changed) @ beta + intercept).numpy()
-        sums.append(count @ (y[:, None] - probability) ** 2)
-    return np.stack(sums, axis=1)
+    for _, test in splitter.split(patterns.x, patterns.y):
+        held = np.zeros(len(patterns.y), dtype=bool)
+        held[test] = True
+        yield patterns.count * ~held, patterns.count * held

@@ -21,15 +21,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from stablepred.core.head import fit_head
+from stablepred.core.head import Head, fit_head
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 # One-sided level of about 0.005 for calling a feature a cause.
 CAUSE_Z = 2.58
-# Weaker evidence is enough to let a feature speak as a witness about the others.
-WITNESS_Z = 2.0
+# One in this many witnesses (at least one) is dismissed before the rest are judged again.
+DISMISSED_AT_ONCE = 5
 
 
 def feature_effects(
@@ -94,42 +94,70 @@ def explaining_away(x: FloatArray, y: FloatArray, count: FloatArray) -> FloatArr
 
     For feature j the other features' evidence is the logit of a logistic regression of y on them.
     Its covariance with x_j within the strata of y is compared with its standard error, and signed
-    against the direction of the feature's own effect. Features that are no causes only add noise
-    to the evidence, so they are left out of it and the scores are computed again, until the set
-    of witnesses settles.
+    against the direction of the feature's own effect. Features that are no causes blur the
+    evidence, and where features depend on each other they bend it, so the least convincing ones
+    are dismissed as witnesses, a few at a time, until all that are left convince; then every
+    feature is judged by those.
     """
+    data = _Strata(x, y, count)
     witnesses = np.ones(x.shape[1], dtype=bool)
-    for _ in range(5):
-        scores = np.array([_competition(j, x, y, count, witnesses) for j in range(x.shape[1])])
-        chosen = scores > WITNESS_Z
-        if chosen.sum() < 2 or (chosen == witnesses).all():
-            break
-        witnesses = chosen
-    return scores
+    while True:
+        inside = np.flatnonzero(witnesses)
+        scores = data.competition(inside, witnesses)
+        doubtful = inside[np.argsort(scores)][: (scores < CAUSE_Z).sum()]
+        if len(doubtful) == 0 or len(inside) - len(doubtful) < 2:
+            return data.competition(np.arange(x.shape[1]), witnesses)
+        witnesses[doubtful[: max(1, len(inside) // DISMISSED_AT_ONCE)]] = False
 
 
-def _competition(
-    j: int, x: FloatArray, y: FloatArray, count: FloatArray, witnesses: BoolArray
-) -> float:
-    others = witnesses.copy()
-    others[j] = False
-    if not others.any():
-        return 0.0
-    evidence, _ = _logits(x[:, others], y, count)
-    _, own = _logits(np.column_stack([x[:, others], x[:, j]]), y, count)
-    covariance, variance = 0.0, 0.0
-    for value in (0.0, 1.0):
-        stratum = y == value
-        rows = count[stratum]
-        feature = x[stratum, j] - np.average(x[stratum, j], weights=rows)
-        rest = evidence[stratum] - np.average(evidence[stratum], weights=rows)
-        covariance += float(rows @ (feature * rest))
-        variance += float(rows @ (feature * rest) ** 2)
-    return 0.0 if variance == 0 else -float(np.sign(own[-1])) * covariance / variance**0.5
+class _Strata:
+    """The data with what every test of competition needs again and again."""
 
+    def __init__(self, x: FloatArray, y: FloatArray, count: FloatArray) -> None:
+        self.x, self.y, self.count = x, y, count
+        self.features, self.outcome = torch.as_tensor(x), torch.as_tensor(y)
+        self.mass = torch.as_tensor(count / count.sum())
 
-def _logits(z: FloatArray, y: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Logits and coefficients of a lightly penalised logistic regression of y on z."""
-    features, outcome, mass = (torch.as_tensor(a) for a in (z, y, count / count.sum()))
-    head = fit_head(features, outcome, mass, l2=0.5 / count.sum(), l1=0.0, tol=1e-8)
-    return head.logits(features).numpy(), head.beta.numpy()
+    def _regression(self, columns: NDArray[Any], start: Head | None = None) -> Head:
+        """A lightly penalised logistic regression of y on some columns."""
+        return fit_head(
+            self.features[:, columns],
+            self.outcome,
+            self.mass,
+            l2=0.5 / float(self.count.sum()),
+            l1=0.0,
+            start=start,
+            tol=1e-8,
+        )
+
+    def competition(self, judged: NDArray[Any], witnesses: BoolArray) -> FloatArray:
+        """Z-scores of the ``judged`` features against the other ``witnesses``."""
+        jury = np.flatnonzero(witnesses)
+        whole = self._regression(jury)
+        scores = np.zeros(len(judged))
+        for k, j in enumerate(judged):
+            others = jury[jury != j]
+            if len(others) == 0:
+                continue
+            if witnesses[j]:
+                keep = torch.as_tensor(jury != j)
+                own = float(whole.beta[~keep])
+                start = Head(whole.beta[keep], whole.intercept)
+                evidence = self._regression(others, start).logits(self.features[:, others])
+            else:
+                own = float(self._regression(np.append(jury, j)).beta[-1])
+                evidence = whole.logits(self.features[:, jury])
+            scores[k] = -np.sign(own) * self._within_strata(self.x[:, j], evidence.numpy())
+        return scores
+
+    def _within_strata(self, feature: FloatArray, evidence: FloatArray) -> float:
+        """Covariance given y, over its standard error."""
+        covariance, variance = 0.0, 0.0
+        for value in (0.0, 1.0):
+            stratum = self.y == value
+            rows = self.count[stratum]
+            a = feature[stratum] - np.average(feature[stratum], weights=rows)
+            b = evidence[stratum] - np.average(evidence[stratum], weights=rows)
+            covariance += float(rows @ (a * b))
+            variance += float(rows @ (a * b) ** 2)
+        return 0.0 if variance == 0 else covariance / variance**0.5

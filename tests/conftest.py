@@ -1,0 +1,47 @@
+"""Settings and small data that the tests share."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import settings
+
+# Nothing is timed in a test, and the same code gives the same verdict every time.
+settings.register_profile("stablepred", deadline=None, derandomize=True, database=None)
+settings.load_profile("stablepred")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "quality: whole fits on the data of the demonstration")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread():
+    """Tests run side by side; more threads than cores only wait for each other."""
+    torch.set_num_threads(1)
+
+
+class SmallTable:
+    """0/1 features of which the second follows the first, and an outcome of two of them."""
+
+    def __init__(self, n: int = 120, p: int = 5, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        x = (rng.random((n, p)) < 0.5).astype(float)
+        x[:, 1] = np.where(rng.random(n) < 0.6, x[:, 0], x[:, 1])
+        y = (x[:, 0] + x[:, 2] + rng.normal(0, 0.7, n) > 1).astype(int)
+        self.X = pd.DataFrame(x, columns=[f"f{j}" for j in range(p)])
+        self.x, self.y, self.n, self.p = x, y, n, p
+        # Chosen by hand: dyadic weights would hide what rounding does.
+        self.sample_weight = rng.integers(1, 4, n).astype(float)
+
+
+@pytest.fixture(scope="session")
+def table():
+    """A small table that every estimator can be fitted on."""
+    return SmallTable()
+
+
+@pytest.fixture(scope="session")
+def make_table():
+    """Small tables of other sizes and seeds."""
+    return SmallTable
