@@ -17,6 +17,7 @@ from stablepred.evaluation.metrics import (
     stability_error,
     worst_error,
 )
+from stablepred.evaluation.reports import stability_report, stress_test
 from stablepred.persistence import load
 
 __all__ = [
@@ -34,5 +35,7 @@ __all__ = [
     "error_interval",
     "load",
     "stability_error",
+    "stability_report",
+    "stress_test",
     "worst_error",
 ]

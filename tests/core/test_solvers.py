@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from stablepred.core.balancing import raw_balance
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import TERMS, Rows, Strengths, all_terms, weighted_sum
 from stablepred.core.solvers import Settings, alternating, fixed_weights, sequential
@@ -49,7 +50,7 @@ def steps_up(history):
 @pytest.mark.parametrize("least_share", [0.0, 0.5])
 @pytest.mark.parametrize("standardize", [False, True])
 @pytest.mark.parametrize("deep", [False, True])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(3))
 def test_alternating_never_raises_the_objective(seed, deep, standardize, least_share):
     settings = replace(SETTINGS, max_iter=12, standardize=standardize, least_share=least_share)
     network = start(seed=seed) if deep else None
@@ -113,19 +114,21 @@ def test_without_intercept_it_stays_zero(deep):
     assert float(solution.head.intercept) == 0
 
 
-@pytest.mark.parametrize("deep", [False, True])
-def test_alternating_stops_where_no_block_can_lower_the_objective(deep):
-    """At the end each block is at a stationary point, by the true gradient."""
-    rows = made(n=40)
-    settings = replace(SETTINGS, max_iter=400, tol=1e-13)
-    solution = alternating(rows, start(hidden=(2,)) if deep else None, settings)
-    omega = torch.sqrt(rows.mass * solution.w).requires_grad_()
-    network = solution.networks[0] if deep else None
-    terms = all_terms(
-        rows, omega.square() / rows.mass, solution.head, network, settings.standardize
-    )
-    (slope,) = torch.autograd.grad(weighted_sum(terms, STRENGTHS), omega)
-    assert float(slope.abs().max()) < 1e-3
+def slope_in_omega(rows, w, objective):
+    omega = torch.sqrt(rows.mass * w).requires_grad_()
+    (slope,) = torch.autograd.grad(objective(omega.square() / rows.mass), omega)
+    return float(slope.abs().max())
+
+
+def test_alternating_stops_where_the_true_gradient_vanishes():
+    rows = made(n=150, p_biased=1)
+    solution = alternating(rows, None, replace(SETTINGS, max_iter=150, tol=1e-12))
+
+    def objective(w):
+        return weighted_sum(all_terms(rows, w, solution.head, None, False), STRENGTHS)
+
+    assert slope_in_omega(rows, solution.w, objective) < 1e-4
+    assert slope_in_omega(rows, torch.ones_like(solution.w), objective) > 1e-2
 
 
 # --- the sequential solver ---
@@ -136,6 +139,21 @@ def test_without_encoders_only_balance_and_variance_move_the_weights():
     solution = sequential(rows, [], SETTINGS)
     flipped = sequential(replace(rows, y=1 - rows.y), [], SETTINGS)
     torch.testing.assert_close(solution.w, flipped.w, rtol=0, atol=1e-12)
+
+
+def test_sequential_weights_stop_where_the_true_gradient_vanishes():
+    rows = made(n=150, p_biased=1)
+    # Held to a sum of one, the solver's weights are those that are handed back.
+    strengths = replace(STRENGTHS, weight_sum=1e6)
+    w = sequential(rows, [], replace(SETTINGS, strengths=strengths, max_iter=150, tol=1e-12)).w
+
+    def objective(w):
+        w = w / (rows.mass @ w)
+        balance = raw_balance(rows.x, rows.mass * w)
+        return STRENGTHS.balance * balance + STRENGTHS.weight_l2 * (rows.mass @ w.square())
+
+    assert slope_in_omega(rows, w, objective) < 1e-3
+    assert slope_in_omega(rows, torch.ones_like(w), objective) > 1e-2
 
 
 def test_sequential_weights_lower_the_imbalance_and_have_mean_one():
@@ -224,7 +242,7 @@ def test_the_floor_on_the_effective_sample_size_holds(solver, deep, floor):
 
 
 def test_the_floor_holds_for_the_average_of_several_encoders():
-    for seed in range(4):
+    for seed in range(2):
         rows = made(seed, n=80)
         strengths = replace(STRENGTHS, balance=100.0, weight_l2=0.0)
         settings = replace(SETTINGS, strengths=strengths, least_share=0.5, max_iter=15)

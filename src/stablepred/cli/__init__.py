@@ -3,6 +3,7 @@
 import typer
 
 from stablepred.cli.demo import demo
+from stablepred.cli.reproduce import reproduce
 
 app = typer.Typer(
     name="stablepred",
@@ -19,3 +20,4 @@ def main() -> None:
 
 
 app.command()(demo)
+app.command()(reproduce)

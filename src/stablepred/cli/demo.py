@@ -25,7 +25,7 @@ def demo(
     rate: Annotated[float, typer.Option(help="Bias rate r of the training environment.")] = 0.75,
     rows: Annotated[int, typer.Option(help="Rows of the training environment.")] = 2000,
     test_rows: Annotated[int, typer.Option(help="Rows of each test environment.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of data and methods.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of data and methods.")] = 1000,
     output: Annotated[Path, typer.Option(help="Folder for table, figure and report.")] = Path(
         "stablepred-demo"
     ),
@@ -65,7 +65,8 @@ def _fit_all(train: Environment, seed: int) -> list[Fitted]:
 
 def _per_environment(comparison: Comparison) -> pd.DataFrame:
     """Errors as text, leading zeros dropped so that nine columns fit a terminal."""
-    return comparison.errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
+    errors = comparison.errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
+    return errors.rename(columns=lambda name: str(name).replace("=0", "="))
 
 
 def _summary(comparison: Comparison, fitted: list[Fitted]) -> pd.DataFrame:
@@ -76,10 +77,10 @@ def _summary(comparison: Comparison, fitted: list[Fitted]) -> pd.DataFrame:
         text[column] = summary[column].map("{:.3f}".format)
     for column in ("average gap", "stability gap"):
         text[column] = summary[column].map("{:.0%}".format)
-    text["shrinkage wins"] = summary["shrinkage wins"].map({True: "yes", False: "no"})
+    text["shrunk wins"] = summary["shrunk wins"].map({True: "yes", False: "no"})
     text["seconds"] = pd.Series({item.name: f"{item.seconds:.1f}" for item in fitted})
     share, average, stability = comparison.shrinkage_as_stable_as("DGBR")
-    name = f"{share:.2f} LR + {1 - share:.2f} base rate"
+    name = f"shrunk LR, a = {share:.2f}"
     text.loc[name] = [f"{average:.3f}", f"{stability:.3f}", *[""] * 4]
     return text.fillna("")
 
@@ -89,16 +90,16 @@ def _remarks(comparison: Comparison, fitted: list[Fitted]) -> list[str]:
     for item in fitted:
         report = getattr(item.model, "balance_report_", None)
         if report is not None:
-            lines.append(f"{item.name}: effective sample share {report.effective_share:.0%}")
+            lines.append(f"{item.name}: effective sample share {report.effective_share:.1%}")
         lines.extend(f"{item.name}: {warning}" for warning in item.warnings)
     return lines
 
 
 def _table(title: str, frame: pd.DataFrame) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1))
+    table = Table(title=title, title_justify="left", box=box.SIMPLE, padding=(0, 1, 0, 0))
     table.add_column("", no_wrap=True)
     for column in frame.columns:
-        table.add_column(str(column), justify="right", overflow="fold")
+        table.add_column(str(column).replace("_", "\n").replace(" ", "\n"), justify="right")
     for name, row in frame.iterrows():
         table.add_row(str(name), *row.tolist())
     return table
@@ -115,9 +116,9 @@ def _write(output: Path, title: str, comparison: Comparison, fitted: list[Fitted
         _markdown(_per_environment(comparison)),
         "## Summary",
         "The constant predicts the base rate, the oracle is a logistic regression on the true "
-        "stable features, and the last line is the point of the shrinkage line of LR that is as "
-        "stable as DGBR. The gaps say how much of the way from LR to the oracle is closed; "
-        "shrinkage wins where some point of the line is smaller in both errors.",
+        "stable features, and the last line is the point of the shrinkage line, a times LR plus "
+        "(1 - a) times the base rate, that is as stable as DGBR. The gaps say how much of the way from LR to the oracle is closed; "
+        "LR is said to win when shrunk where some point of the line is smaller in both errors.",
         _markdown(_summary(comparison, fitted)),
         "\n".join(f"- {line}" for line in _remarks(comparison, fitted)),
     ]

@@ -8,6 +8,7 @@ from sklearn.utils.validation import validate_data
 
 from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
+from stablepred.core.threads import threads_for
 from stablepred.data.features import checked_sample_weight
 from stablepred.estimators.base import FloatArray, StableEstimator, at_least, one_of
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
@@ -88,11 +89,11 @@ class GlobalBalancer(StableEstimator):
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=3)
         self._check_parameters()
-        device = self._torch_device()
+        device = self._torch_device(x.size)
         count = checked_sample_weight(sample_weight, x)
         table = self._table(x, np.zeros(len(x)), count)
         rows = self._rows(table, self._expansion(table, self.order), device)
-        with self._progress() as on_iteration:
+        with self._progress() as on_iteration, threads_for(x.size):
             settings = Settings(
                 Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
                 least_share=self.min_effective_share,

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.solvers import Solution
+from stablepred.core.threads import LARGE
 from stablepred.data.features import Dichotomizer, PairExpansion, column_names
 from stablepred.estimators.progress import fit_progress
 from stablepred.evaluation.diagnostics import BalanceReport
@@ -111,15 +112,16 @@ class StableEstimator(Storable, BaseEstimator):
             if getattr(self, name) != "auto":
                 at_least(self, name, 0)
 
-    def _torch_device(self) -> torch.device:
+    def _torch_device(self, size: int) -> torch.device:
+        """Where to fit a data matrix of ``size`` entries."""
         if self.device == "cuda" and not torch.cuda.is_available():
             raise InputError(
                 "device='cuda' was asked for, but torch finds no CUDA GPU. "
                 "Set device='cpu' or device='auto'."
             )
-        if self.device == "cpu":
-            return torch.device("cpu")
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if self.device == "auto":
+            return torch.device("cuda" if size >= LARGE and torch.cuda.is_available() else "cpu")
+        return torch.device(self.device)
 
     def _binary(self, x: FloatArray, count: FloatArray, names: list[str]) -> FloatArray:
         """0/1 features, by the fitted dichotomiser or as they are."""

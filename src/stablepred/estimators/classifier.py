@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.objective import Rows, Strengths
 from stablepred.core.solvers import Settings, Solution
+from stablepred.core.threads import threads_for
 from stablepred.data.features import checked_sample_weight, column_names, expand_pairs
 from stablepred.estimators.base import (
     BoolArray,
@@ -89,8 +90,14 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=3)
         self._check_parameters()
-        device = self._torch_device()
+        device = self._torch_device(x.size)
         count = checked_sample_weight(sample_weight, x)
+        with threads_for(x.size):
+            self._fit_validated(x, labels, count, device)
+
+    def _fit_validated(
+        self, x: FloatArray, labels: Any, count: FloatArray, device: torch.device
+    ) -> None:
         table = self._table(x, self._encode_outcome(labels, count), count)
         seed = root_seed(self.random_state)
         expansion = self._expansion(table, self.order)
@@ -238,7 +245,8 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         if self._head_on_features():
             scores = x @ self.coef_[0]
         else:
-            scores = self._embed(x[:, self.active_]).numpy() @ self.coef_[0]
+            with threads_for(x.size):
+                scores = self._embed(x[:, self.active_]).numpy() @ self.coef_[0]
         result: FloatArray = scores + self.intercept_[0]
         return result
 

@@ -58,7 +58,7 @@ class DeepClassifier(StableClassifier):
         self, x: FloatArray, y: FloatArray, mass: FloatArray, seed: int, unfinished: list[str]
     ) -> tuple[AutoEncoder, Head]:
         """A fresh encoder and head on given rows, for a refit."""
-        device = self._torch_device()
+        device = self._torch_device(x.size)
         wide, outcome, share = (
             torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
         )

@@ -57,7 +57,7 @@ class GBRClassifier(StableClassifier):
     tol : float, default=1e-3
         Relative change of the objective at which a stage stops.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where the tensors live.
+        Where the tensors live; ``"auto"`` uses a GPU, if there is one, for large tables only.
     verbose : int, default=0
         Show progress on a terminal.
     dichotomize : {"mean", "median", None}, default="mean"
@@ -152,10 +152,10 @@ class GBRClassifier(StableClassifier):
 PAPER: dict[str, Any] = {
     "solver": "alternating",
     "balance": 1.0,
-    "weight_l2": 0.01,
+    "weight_l2": 3.0,
     "l2": 1e-4,
     "l1": 1e-4,
-    "weight_sum": 1.0,
+    "weight_sum": 100.0,
     "refit": False,
     "fit_intercept": False,
     "min_effective_share": 0.0,

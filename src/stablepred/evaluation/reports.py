@@ -429,8 +429,10 @@ def _stressed(
     target = table.y.astype(np.float64)
     weights = [resampling_weights(bits, target, rate, least_share=0.0) for rate in rates]
     effective = [w.sum() ** 2 / (w @ w) for w in weights]
-    evenly = (np.arange(len(target)) + 0.5) / len(target)  # draws without luck
-    drawn = [_rows_at(evenly, w) for w in weights]
+    # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
+    order = np.lexsort((probability, bits[:, 0], target))
+    evenly = (np.arange(len(target)) + 0.5) / len(target)
+    drawn = [order[_rows_at(evenly, w[order])] for w in weights]
     errors = [float(function(table.y[rows], probability[rows])) for rows in drawn]
     k = int(np.argmax(errors))
     rng = numpy_generator(seed, "stress", name)

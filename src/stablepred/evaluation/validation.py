@@ -30,7 +30,7 @@ KINDS = ("redraw", "resample")
 CRITERIA = ("score", "worst")
 
 # Effective rows that resampling must leave, as a share of the rows.
-LEAST_SHARE = 0.1
+LEAST_SHARE = 0.3
 
 
 def validation_environments(
@@ -241,6 +241,10 @@ def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
         changed[:, positions] = values
         return changed
     if hasattr(X, "isetitem"):  # pandas
+        if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):
+            block = np.array(X)  # one kind of numbers: much faster as a whole
+            block[:, positions] = values
+            return type(X)(block, index=X.index, columns=X.columns)
         changed = X.copy()
         for k, j in enumerate(positions):
             changed.isetitem(int(j), values[:, k].astype(X.dtypes.iloc[int(j)]))

@@ -75,7 +75,7 @@ class Comparison:
                     "Stability_Error": stability,
                     "average gap": gaps.average,
                     "stability gap": gaps.stability,
-                    "shrinkage wins": beaten_by_shrinkage(errors, self.line),
+                    "shrunk wins": beaten_by_shrinkage(errors, self.line),
                 }
             )
         return pd.DataFrame(rows, index=self.errors.index)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import track
+from sklearn.utils.parallel import Parallel, delayed
 
 from stablepred.exceptions import StablepredWarning
 
@@ -102,10 +102,7 @@ def run_missing(
     title: str,
     jobs: int = 1,
 ) -> None:
-    """Compute and record what is not recorded yet, with a progress bar on a terminal.
-
-    Elsewhere a line per run is printed to standard error, so that a log shows how far it is.
-    """
+    """Compute and record what is not recorded yet, with a progress bar on a terminal."""
     todo = records.missing(definitions)
     console = Console(stderr=True)
     done = _computed(todo, compute, jobs)
@@ -125,7 +122,6 @@ def _computed(
     todo: Sequence[Definition], compute: Callable[[Definition], Result], jobs: int
 ) -> Iterator[tuple[Definition, Result]]:
     """Results as they come; with several processes in the order in which they are done."""
-
     if jobs == 1:
         for definition in todo:
             yield definition, compute(definition)

@@ -188,6 +188,7 @@ def results_table(
     candidates: list[Params],
     environments: list[str],
     outcomes: list[list[Outcome]],
+    constant_error: float,
     criterion: str,
     stability_weight: float,
 ) -> dict[str, Any]:
@@ -198,7 +199,12 @@ def results_table(
     shares = np.array([_smallest([o.share for o in per_fold]) for per_fold in outcomes])
     value = criterion_value(errors, criterion, stability_weight)
     seconds = [float(np.mean([o.seconds for o in per_fold])) for per_fold in outcomes]
-    marks = {"constant": constant, "collapsed": shares < SMALL_SHARE, "failed": failed}
+    marks = {
+        "uninformative": errors.mean(axis=1) >= constant_error,
+        "collapsed": shares < SMALL_SHARE,
+        "constant": constant,
+        "failed": failed,
+    }
     return (
         {"params": candidates}
         | _parameter_columns(candidates)
@@ -214,18 +220,20 @@ def results_table(
             "effective_share": shares,
             "mean_fit_time": np.array(seconds),
             "mean_test_score": -value,
-            "rank_test_score": _ranks(value, **marks),
+            "rank_test_score": _ranks(value, marks),
         }
     )
 
 
-def _ranks(
-    value: FloatArray, constant: NDArray[Any], collapsed: NDArray[Any], failed: NDArray[Any]
-) -> NDArray[np.int64]:
-    """1 for the best; marked candidates after all others, the worst marks last."""
-    tier = np.select([failed, constant, collapsed], [3, 2, 1], 0)
+def _ranks(value: FloatArray, marks: dict[str, NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """1 for the best; marked candidates after all others, in the order of the marks."""
+    tier = np.zeros(len(value), dtype=np.int64)
+    for number, marked in enumerate(marks.values(), start=1):
+        tier[marked] = number
     rank = np.empty(len(value), dtype=np.int64)
-    rank[np.lexsort((np.where(failed, np.inf, value), tier))] = np.arange(1, len(value) + 1)
+    rank[np.lexsort((np.where(np.isnan(value), np.inf, value), tier))] = np.arange(
+        1, len(value) + 1
+    )
     return rank
 
 

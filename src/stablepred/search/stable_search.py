@@ -62,7 +62,8 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Average_Error + stability_weight * Stability_Error        (RMSE; paper, eqs. 1-2)
 
     over those is chosen. Test environments are never needed. A constant predictor is perfectly
-    stable and useless; candidates that predict a constant, or whose balancing weights collapsed,
+    stable and useless, and shrinking towards one buys stability; so candidates that predict a
+    constant, that are no better on average than a constant, or whose balancing weights collapsed,
     are marked and chosen only if nothing else is left, with a warning.
 
     Parameters
@@ -85,7 +86,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         reproduce tuning-study``, compares them; redrawing has less regret.
     rates : sequence of float, default=.1, .2 ... .9
         The environments: shares of the rows in which a noisy feature agrees with the outcome.
-    environments : iterable of Environment or None, default=None
+    environments : sequence of Environment or None, default=None
         Validation environments of your own, with the columns of X, in place of made ones. Every
         candidate is then fitted once, on all of X. They must not be the environments that the
         result is tested in.
@@ -114,14 +115,14 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         better as everywhere in scikit-learn.
     cv_results_ : dict of arrays, one entry per candidate
         ``params``, ``param_*``, ``criterion`` (smaller is better), ``average_error``,
-        ``stability_error``, ``worst_error``, ``error_<environment>``, ``constant``, ``collapsed``,
-        ``failed``, ``effective_share`` (smallest over the folds, NaN for models without balancing
-        weights), ``mean_fit_time``, ``mean_test_score``, ``rank_test_score`` (marked candidates
-        come last). Ready for ``pandas.DataFrame``.
+        ``stability_error``, ``worst_error``, ``error_<environment>``; the marks ``uninformative``
+        (average error no better than a constant's), ``collapsed`` (balancing weights),
+        ``constant`` and ``failed``; ``effective_share`` (smallest over the folds, NaN for models
+        without balancing weights), ``mean_fit_time``, ``mean_test_score``, ``rank_test_score``
+        (marked candidates come last, in this order of the marks). Ready for ``pandas.DataFrame``.
     noisy_features_ : ndarray of bool, or None with own environments
     constant_error_ : float
-        Average_Error of predicting the base rate in the same environments. A chosen candidate that
-        is no better is reported with a warning: shrinking towards a constant buys stability.
+        Average_Error of predicting the base rate in the same environments.
     interrupted_ : bool
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
 
@@ -233,6 +234,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             candidates[: len(outcomes)],
             splits[0].environments.names,
             outcomes,
+            self.constant_error_,
             self.criterion,
             self.stability_weight,
         )
@@ -392,12 +394,12 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "few rows: no better one was left. Widen the grid, towards larger weight_l2.",
                 DegenerateWeightsWarning,
             )
-        elif results["average_error"][best] >= self.constant_error_:
+        elif results["uninformative"][best]:
             warn_user(
                 f"the chosen candidate {self.best_params_} has an average error of "
                 f"{results['average_error'][best]:.3g} in the validation environments, no better "
-                f"than a constant predictor ({self.constant_error_:.3g}): it is stable because it "
-                "says little. Widen the grid, or try a balanced estimator.",
+                f"than a constant predictor ({self.constant_error_:.3g}): no better one was left. "
+                "Widen the grid, or try a balanced estimator.",
                 StablepredWarning,
             )
         warn_about_failures(results, outcomes)

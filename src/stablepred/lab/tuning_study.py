@@ -1,0 +1,485 @@
+"""Does tuning on validation environments (paper, section 5.3) choose well?
+
+The candidates are weighted logistic regressions: no weights, weights that balance the features,
+weights that balance embeddings, each with a path of lambda_5 and each refit. The weights depend on
+neither, so that they are found once. Every *way* of tuning (how features are ranked, how many are
+called noisy, how held-out rows are changed) scores all candidates from the training data; their
+true scores come from test environments of the world that no way sees. Constant predictors are
+excluded.
+
+    regret = (test score of the chosen - best candidate's) / (LR's - best candidate's)
+
+with Average_Error + 5 Stability_Error as the score.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import spearmanr
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+
+from stablepred.core.head import fit_head, zero_head
+from stablepred.data.environment import Environment
+from stablepred.data.synthetic import SyntheticWorld
+from stablepred.estimators.deep import DGBRClassifier
+from stablepred.estimators.gbr import GBRClassifier
+from stablepred.evaluation.metrics import environment_errors
+from stablepred.evaluation.references import ConstantPredictor, Oracle
+from stablepred.evaluation.stable_features import CAUSE_Z, explaining_away, weighted_effects
+from stablepred.evaluation.validation import (
+    RATES,
+    criterion_value,
+    resampling_weights,
+    score,
+    validation_environments,
+)
+from stablepred.exceptions import StablepredWarning
+from stablepred.lab.records import Definition, Result
+from stablepred.randomness import child_seed, numpy_generator
+from stablepred.search import StableSearchCV
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+Environments = Iterator[tuple[FloatArray, FloatArray]]  # features and row weights
+
+NAME = "tuning-study"
+# Raised when a change of the code changes what a case gives, so that old records are not mixed in.
+REVISION = 1
+STABILITY_WEIGHT = 5.0
+EFFECT_Z = 1.96  # an effect's 95 % interval covers zero below this
+
+SETTINGS: tuple[Literal["s_indep_v", "s_to_v", "v_to_s"], ...] = ("s_indep_v", "s_to_v", "v_to_s")
+TARGETS: tuple[Literal["signal", "outcome"], ...] = ("signal", "outcome")
+# Share of stable and of biased features; at .6 one fewer, so that none is both.
+SHARES = ((0.2, 0.4), (0.4, 0.4), (0.6, 0.35))
+
+REFITS = (False, "weighted", "plain")
+KINDS = ("redraw", "resample", "resample one by one")
+COUNTS = ("lower half", "verdict")
+SEARCH = "StableSearchCV"
+# How the choice is made from the validation errors: label, criterion, and whether candidates that
+# are no better on average than a constant come last, as in StableSearchCV.
+WAYS_TO_CHOOSE = (
+    ("", "score", True),
+    (" unguarded", "score", False),
+    (" by worst", "worst", True),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One training environment in which every way of tuning is tried."""
+
+    setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
+    bias_on: Literal["outcome", "signal"]
+    stable: float
+    biased: float
+    seed: int
+    n: int = 2000
+    n_features: int = 20
+    train_rate: float = 0.75
+    test_rows: int = 4000
+    n_encoders: int = 4
+    path_length: int = 10
+    n_folds: int = 5
+
+    @property
+    def definition(self) -> Definition:
+        """What the record is keyed by."""
+        return {"study": NAME, "revision": REVISION} | asdict(self)
+
+    @classmethod
+    def of(cls, definition: Definition) -> Self:
+        """The case that a definition came from."""
+        return cls(**{k: v for k, v in definition.items() if k not in ("study", "revision")})
+
+    def world(self) -> SyntheticWorld:
+        """Where it takes place."""
+        return SyntheticWorld(
+            self.setting,
+            self.n_features,
+            stable=self.stable,
+            biased=self.biased,
+            bias_on=self.bias_on,
+        )
+
+
+def cases(seeds: Sequence[int], *, quick: bool = False) -> list[Case]:
+    """All worlds for every seed; ``quick`` has few and small ones, to see that it runs."""
+    if quick:
+        small: dict[str, Any] = {
+            "n": 300,
+            "n_features": 10,
+            "test_rows": 300,
+            "n_encoders": 1,
+            "path_length": 2,
+            "n_folds": 2,
+        }
+        return [Case("s_indep_v", "signal", 0.4, 0.4, seed, **small) for seed in seeds]
+    worlds = product(seeds, SETTINGS, TARGETS, SHARES)
+    return [Case(s, b, stable, biased, seed) for seed, s, b, (stable, biased) in worlds]
+
+
+# --- candidates ---------------------------------------------------------------------------------
+
+
+class Candidate(NamedTuple):
+    """One way to fit the head."""
+
+    weighting: str
+    l1: float
+    refit: bool | str
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Fitted candidates: logits are ``x @ beta + intercept``."""
+
+    beta: FloatArray  # (p, candidates)
+    intercept: FloatArray  # (candidates,)
+
+    def probability(self, x: FloatArray) -> FloatArray:
+        """P(y = 1) of rows for every candidate: (n, candidates)."""
+        return np.asarray(expit(x @ self.beta + self.intercept))
+
+    @property
+    def constant(self) -> BoolArray:
+        """Which candidates have no feature left."""
+        return ~(self.beta != 0).any(axis=0)
+
+
+def candidate_list(
+    x: FloatArray, y: FloatArray, weights: dict[str, FloatArray], length: int
+) -> list[Candidate]:
+    """Plain LR, then a path of lambda_5 and every refit for each kind of weights."""
+    found = [Candidate("none", 0.0, False)]
+    for name, w in weights.items():
+        base = np.average(y, weights=w)
+        largest = float(np.abs(x.T @ (w * (y - base))).max() / w.sum())
+        for l1 in largest * np.geomspace(0.7, 1e-3, length):
+            # Without weights a weighted refit is the plain one.
+            refits = REFITS[:2] if name == "none" else REFITS
+            found += [Candidate(name, float(l1), refit) for refit in refits]
+    return found
+
+
+def fit_heads(
+    x: FloatArray, y: FloatArray, weights: dict[str, FloatArray], candidates: Sequence[Candidate]
+) -> Heads:
+    """Fit all candidates; those that differ by their refit alone share the first fit."""
+    z, outcome = torch.as_tensor(x), torch.as_tensor(y)
+    l2 = 0.5 / len(y)  # scikit-learn's C = 1
+    even = torch.full_like(outcome, 1 / len(y))
+    masses = {name: torch.as_tensor(w / w.sum()) for name, w in weights.items()}
+    last, fitted = zero_head(z), None
+    beta = np.zeros((x.shape[1], len(candidates)))
+    intercept = np.zeros(len(candidates))
+    for k, c in enumerate(candidates):
+        if fitted != (c.weighting, c.l1):
+            mass = masses[c.weighting]
+            last = fit_head(z, outcome, mass, l2=l2, l1=c.l1, start=last, tol=1e-9)
+            fitted = (c.weighting, c.l1)
+        head, kept = last, last.beta != 0
+        if c.refit is not False and bool(kept.any()):
+            mass = even if c.refit == "plain" else masses[c.weighting]
+            head = fit_head(z[:, kept], outcome, mass, l2=l2, l1=0.0, tol=1e-9)
+            beta[kept.numpy(), k] = head.beta.numpy()
+        else:
+            beta[:, k] = head.beta.numpy()
+        intercept[k] = float(head.intercept)
+    return Heads(beta, intercept)
+
+
+class WeightedHead(ClassifierMixin, BaseEstimator):
+    """One candidate as an estimator, for the search itself.
+
+    ``tables`` holds the weights of all training rows by kind; the rows of X are found in them by
+    their labels.
+    """
+
+    def __init__(
+        self,
+        tables: dict[str, pd.Series] | None = None,
+        weighting: str = "none",
+        l1: float = 0.0,
+        refit: bool | str = False,
+    ) -> None:
+        self.tables = tables
+        self.weighting = weighting
+        self.l1 = l1
+        self.refit = refit
+
+    def fit(self, X: pd.DataFrame, y: Any) -> Self:
+        """Fit the head under the weights of these rows."""
+        assert self.tables is not None
+        self.classes_ = np.unique(y)
+        w = {self.weighting: self.tables[self.weighting].loc[X.index].to_numpy()}
+        candidate = Candidate(self.weighting, self.l1, self.refit)
+        x, target = np.array(X, dtype=np.float64), np.array(y, dtype=np.float64)
+        self.heads_ = fit_heads(x, target, w, [candidate])
+        return self
+
+    def predict_proba(self, X: pd.DataFrame) -> FloatArray:
+        """Probabilities of both classes."""
+        positive = self.heads_.probability(X.to_numpy(np.float64))
+        return np.hstack([1 - positive, positive])
+
+
+# --- which features are noisy -------------------------------------------------------------------
+
+
+def balancing_weights(case: Case, train: Environment) -> dict[str, FloatArray]:
+    """Row weights by kind: none, raw features, one encoder, several encoders."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StablepredWarning)
+        raw = GBRClassifier(l1=0.0, refit=False, random_state=case.seed).fit(train.X, train.y)
+        single = [
+            DGBRClassifier(
+                n_encoders=1, l1=0.0, refit=False, random_state=child_seed(case.seed, "encoder", k)
+            )
+            .fit(train.X, train.y)
+            .sample_weight_
+            for k in range(case.n_encoders)
+        ]
+    several = np.exp(np.mean(np.log(np.maximum(single, 1e-12)), axis=0))
+    return {
+        "none": np.ones(case.n),
+        "raw": raw.sample_weight_,
+        "one encoder": single[0],
+        "several encoders": several / several.mean(),
+    }
+
+
+def feature_evidence(
+    x: FloatArray, y: FloatArray, weights: dict[str, FloatArray], rng: np.random.Generator
+) -> dict[str, FloatArray]:
+    """Evidence that a feature is stable, by ranking; above one it is called stable."""
+    evidence = {
+        f"effect, {name}": _effect_z(x, y, w, rng) / EFFECT_Z for name, w in weights.items()
+    }
+    evidence["explaining away"] = explaining_away(x, y, np.ones(len(y))) / CAUSE_Z
+    evidence["both"] = np.minimum(evidence["explaining away"], evidence["effect, several encoders"])
+    return evidence
+
+
+def _effect_z(x: FloatArray, y: FloatArray, w: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Size of the weighted effects over their standard errors (Bayesian bootstrap)."""
+    draws = np.vstack(
+        [weighted_effects(x, y, rng.exponential(size=(20, len(y))) * w) for _ in range(10)]
+    )
+    return np.asarray(np.abs(weighted_effects(x, y, w[None, :])[0]) / draws.std(axis=0))
+
+
+def called_noisy(evidence: FloatArray, count: str) -> BoolArray:
+    """The half of the features with the least evidence, or all that are not called stable."""
+    noisy = evidence <= 1.0
+    if count == "lower half" or not noisy.any():
+        # Where every feature is called stable, at least the least convincing one is not.
+        n_noisy = len(evidence) // 2 if count == "lower half" else 1
+        noisy = np.zeros(len(evidence), dtype=bool)
+        noisy[np.argsort(evidence)[:n_noisy]] = True
+    return noisy
+
+
+# --- one case -----------------------------------------------------------------------------------
+
+
+def run_case(definition: Definition) -> Result:
+    """Everything about one case: references, candidates, and what every way of tuning chooses."""
+    case = Case.of(definition)
+    world = case.world()
+    train = world.sample(case.n, bias_rate=case.train_rate, random_state=case.seed)
+    tests = [world.sample(case.test_rows, bias_rate=r, random_state=case.seed) for r in RATES]
+    x, y = np.array(train.X, dtype=np.float64), train.y.astype(np.float64)
+    weights = balancing_weights(case, train)
+    evidence = feature_evidence(x, y, weights, numpy_generator(case.seed, "effects"))
+    used = {name: w for name, w in weights.items() if name != "one encoder"}
+    candidates = candidate_list(x, y, used, case.path_length)
+    heads = fit_heads(x, y, used, candidates)
+    true = _Truth.of(train, tests, heads, world)
+    folds = list(_fitted_folds(case, x, y, used, candidates))
+    stable = np.isin(world.feature_names, world.stable_features)
+    ways: dict[str, Any] = {}
+    for ranking, count, noisy in _noisy_sets(evidence, stable):
+        for kind in KINDS:
+            errors = _validation_errors(case, x, y, folds, _changes(kind, noisy))
+            ways[f"{ranking} | {count} | {kind}"] = true.judge(errors) | {
+                "noisy": int(noisy.sum()),
+                "stable_called_noisy": int((noisy & stable).sum()),
+            }
+    plain = _validation_errors(case, x, y, folds, lambda x, y, rng: iter([(x, np.ones(len(y)))]))
+    ways["plain cross-validation | - | -"] = true.judge(plain)
+    ways[f"{SEARCH} | its own | redraw"] = true.judge(*_searched(case, train, used, candidates))
+    aucs = {name: float(roc_auc_score(stable, values)) for name, values in evidence.items()}
+    return {"references": true.references, "auc": aucs, "ways": ways}
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """Scores in the test environments."""
+
+    errors: FloatArray  # (candidates, environments)
+    constant: BoolArray
+    references: dict[str, tuple[float, float]]  # Average_Error and Stability_Error
+    constant_error: float  # of the base rate in validation environments, where P(y) stays
+
+    @classmethod
+    def of(
+        cls, train: Environment, tests: list[Environment], heads: Heads, world: SyntheticWorld
+    ) -> Self:
+        features = [(t.X.to_numpy(np.float64), t.y[:, None]) for t in tests]
+        squares = [((y - heads.probability(x)) ** 2).mean(axis=0) for x, y in features]
+        models = {
+            "LR": LogisticRegression().fit(train.X, train.y),
+            "oracle": Oracle(train, world.stable_features),
+            "constant": ConstantPredictor(train),
+        }
+        errors = np.sqrt(np.array(squares)).T
+        references = {
+            name: environment_errors(model, tests).to_numpy() for name, model in models.items()
+        }
+        scores = np.where(heads.constant, np.inf, score(errors, STABILITY_WEIGHT))
+        references["best candidate"] = errors[int(np.argmin(scores))]
+        both = {name: _both(values) for name, values in references.items()}
+        return cls(errors, heads.constant, both, float(train.y.std()))
+
+    def judge(self, validation: FloatArray, chosen_by_search: int | None = None) -> dict[str, Any]:
+        """Rank correlation and regret of choosing by these errors: (candidates, environments)."""
+        scores = score(self.errors, STABILITY_WEIGHT)
+        informative = validation.mean(axis=1) < self.constant_error
+        result: dict[str, Any] = {}
+        for label, criterion, guarded in WAYS_TO_CHOOSE:
+            values = _criterion(validation, criterion)
+            allowed = ~self.constant
+            if guarded and (allowed & informative).any():
+                allowed &= informative
+            chosen = int(np.argmin(np.where(allowed, values, np.inf)))
+            if label == "" and chosen_by_search is not None:
+                chosen = chosen_by_search
+            result |= {
+                f"regret{label}": self._regret(float(scores[chosen])),
+                f"chosen{label}": _both(self.errors[chosen]),
+            }
+        kept = ~self.constant
+        values = _criterion(validation, "score")
+        return result | {"rank_correlation": _rank_correlation(values[kept], scores[kept])}
+
+    def _regret(self, chosen: float) -> float | None:
+        lr, best = (_sum(self.references[name]) for name in ("LR", "best candidate"))
+        # Where LR is the best candidate there is nothing to gain, and no share of it.
+        return (chosen - best) / (lr - best) if lr - best > 1e-3 * lr else None
+
+
+def _both(errors: FloatArray) -> tuple[float, float]:
+    return float(errors.mean()), float(errors.std(ddof=1))
+
+
+def _sum(errors: tuple[float, float]) -> float:
+    return errors[0] + STABILITY_WEIGHT * errors[1]
+
+
+def _criterion(errors: FloatArray, criterion: str) -> FloatArray:
+    """The criterion, or the error itself where there is one environment only."""
+    if errors.shape[1] == 1:
+        return errors[:, 0]
+    return criterion_value(errors, criterion, STABILITY_WEIGHT)
+
+
+def _rank_correlation(a: FloatArray, b: FloatArray) -> float | None:
+    value = float(spearmanr(a, b).statistic)
+    return None if np.isnan(value) else value
+
+
+# --- ways of tuning -----------------------------------------------------------------------------
+
+
+def _noisy_sets(
+    evidence: dict[str, FloatArray], stable: BoolArray
+) -> Iterator[tuple[str, str, BoolArray]]:
+    for ranking, count in product(evidence, COUNTS):
+        yield ranking, count, called_noisy(evidence[ranking], count)
+    yield "the truth", "-", ~stable
+
+
+def _changes(
+    kind: str, noisy: BoolArray
+) -> Callable[[FloatArray, FloatArray, np.random.Generator], Environments]:
+    """Held-out rows -> environments."""
+
+    def one_by_one(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> Environments:
+        for j in np.flatnonzero(noisy):
+            for rate in RATES:
+                yield x, resampling_weights(x[:, [j]], y, rate, least_share=0.0)
+
+    def together(x: FloatArray, y: FloatArray, rng: np.random.Generator) -> Environments:
+        return validation_environments(kind, x, y, noisy, rng)
+
+    return one_by_one if kind == "resample one by one" else together
+
+
+def _fitted_folds(
+    case: Case,
+    x: FloatArray,
+    y: FloatArray,
+    weights: dict[str, FloatArray],
+    candidates: Sequence[Candidate],
+) -> Iterator[tuple[NDArray[np.intp], Heads]]:
+    """Held-out rows with the candidates fitted on the others."""
+    splitter = StratifiedKFold(
+        case.n_folds, shuffle=True, random_state=child_seed(case.seed, "folds")
+    )
+    for train, test in splitter.split(x, y):
+        part = {name: w[train] for name, w in weights.items()}
+        yield test, fit_heads(x[train], y[train], part, candidates)
+
+
+def _validation_errors(
+    case: Case,
+    x: FloatArray,
+    y: FloatArray,
+    folds: Sequence[tuple[NDArray[np.intp], Heads]],
+    changes: Callable[[FloatArray, FloatArray, np.random.Generator], Environments],
+) -> FloatArray:
+    """RMSE of every candidate in every validation environment, pooled over the folds."""
+    squares: Any = 0.0
+    totals: Any = 0.0
+    for number, (test, heads) in enumerate(folds):
+        rng = numpy_generator(case.seed, "redraw", number)
+        outcome = y[test]
+        sums = [
+            (w @ (outcome[:, None] - heads.probability(changed)) ** 2, w.sum())
+            for changed, w in changes(x[test], outcome, rng)
+        ]
+        squares = squares + np.array([s for s, _ in sums])  # (environments, candidates)
+        totals = totals + np.array([t for _, t in sums])
+    return np.asarray(np.sqrt(squares / totals[:, None]).T)
+
+
+def _searched(
+    case: Case,
+    train: Environment,
+    weights: dict[str, FloatArray],
+    candidates: Sequence[Candidate],
+) -> tuple[FloatArray, int]:
+    """The errors that StableSearchCV finds for the same candidates, and the one it chooses."""
+    tables = {name: pd.Series(w, index=train.X.index) for name, w in weights.items()}
+    grid = [{name: [value] for name, value in c._asdict().items()} for c in candidates]
+    search = StableSearchCV(
+        WeightedHead(tables), grid, cv=case.n_folds, refit=False, random_state=case.seed
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StablepredWarning)
+        search.fit(train.X, train.y)
+    errors = [search.cv_results_[f"error_r={rate:g}"] for rate in RATES]
+    return np.column_stack(errors), search.best_index_

@@ -1,0 +1,51 @@
+"""The demo: what it prints and what it writes."""
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from stablepred.cli import app
+
+METHODS = ["LR", "DLR", "GBR", "DGBR", "DGBR (paper)", "constant", "oracle"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    arguments = ["demo", "--rows", "400", "--test-rows", "300", "--output", str(folder)]
+    return CliRunner().invoke(app, arguments), folder
+
+
+def test_demo_succeeds_and_names_every_method_and_reference(run):
+    result, _ = run
+    assert result.exit_code == 0, result.output
+    for name in METHODS:
+        assert name in result.output
+
+
+def test_demo_shows_the_shrinkage_line_beside_the_methods(run):
+    result, _ = run
+    assert "shrunk LR, a = " in result.output
+
+
+def test_demo_writes_one_error_per_method_and_environment(run):
+    _, folder = run
+    errors = pd.read_csv(folder / "errors.csv", index_col="method")
+    assert list(errors.index) == METHODS
+    assert errors.shape == (7, 9)
+    assert errors.notna().all().all()
+    assert ((errors > 0) & (errors < 1)).all().all()
+
+
+def test_demo_report_shows_figure_and_tables(run):
+    _, folder = run
+    text = (folder / "report.md").read_text(encoding="utf-8")
+    assert "errors.png" in text
+    assert "Average_Error" in text
+    assert (folder / "errors.png").stat().st_size > 10_000
+
+
+def test_unknown_choice_is_bad_usage():
+    result = CliRunner().invoke(app, ["demo", "--bias-on", "weather"])
+    assert result.exit_code == 2
+    assert "weather" in result.output

@@ -1,0 +1,205 @@
+"""Balancing for other methods: the weights arrive, and X arrives as it was given."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import LinearSVC
+
+from stablepred import (
+    BalancedClassifier,
+    BalancedRegressor,
+    DGBRClassifier,
+    Dichotomizer,
+    GBRClassifier,
+    GlobalBalancer,
+)
+from stablepred.exceptions import InputError
+
+# What the spies were given, by call; outside them, since scikit-learn clones estimators.
+SEEN = []
+
+
+class SpyClassifier(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y, sample_weight=None):
+        SEEN.append((X, y, sample_weight))
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        SEEN.append((X,))
+        return np.repeat(self.classes_[:1], len(X))
+
+
+class SpyRegressor(RegressorMixin, BaseEstimator):
+    def fit(self, X, y, sample_weight=None):
+        SEEN.append((X, y, sample_weight))
+        return self
+
+    def predict(self, X):
+        SEEN.append((X,))
+        return np.zeros(len(X))
+
+
+class SpyBalancer(BaseEstimator):
+    def fit(self, X, y=None, sample_weight=None):
+        SEEN.append((X, y, sample_weight))
+        self.weights_ = np.arange(1.0, len(X) + 1)
+        return self
+
+
+@pytest.fixture(autouse=True)
+def _nothing_seen():
+    SEEN.clear()
+
+
+@pytest.fixture(scope="module")
+def numbers(make_table):
+    """A frame with continuous columns beside the 0/1 ones."""
+    table = make_table(n=80, p=4)
+    rng = np.random.default_rng(1)
+    return table.X.assign(f1=table.x[:, 1] + rng.normal(0, 0.2, 80), f2=7 * table.x[:, 2]), table.y
+
+
+KINDS = [(BalancedClassifier, SpyClassifier), (BalancedRegressor, SpyRegressor)]
+
+
+@pytest.mark.parametrize(("balanced", "spy"), KINDS)
+def test_the_inner_model_receives_the_balancing_weights(balanced, spy, table):
+    model = balanced(spy()).fit(table.x, table.y)
+    ((_, _, received),) = SEEN
+    expected = GlobalBalancer().fit(table.x).weights_
+    np.testing.assert_array_equal(received, expected)
+    np.testing.assert_array_equal(model.sample_weight_, expected)
+    assert received.std() > 0.1
+
+
+@pytest.mark.parametrize(("balanced", "spy"), KINDS)
+def test_the_inner_model_receives_sample_weight_times_balancing_weight(balanced, spy, table):
+    model = balanced(spy()).fit(table.x, table.y, sample_weight=table.sample_weight)
+    ((_, _, received),) = SEEN
+    expected = GlobalBalancer().fit(table.x, sample_weight=table.sample_weight).weights_
+    np.testing.assert_array_equal(received, table.sample_weight * expected)
+    np.testing.assert_array_equal(model.sample_weight_, expected)
+
+
+@pytest.mark.parametrize(("balanced", "spy"), KINDS)
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, np.asarray])
+def test_the_inner_model_sees_the_features_as_given(balanced, spy, kind, numbers):
+    X, y = numbers
+    given = kind(X) if kind is not pl.DataFrame else pl.DataFrame(X.to_dict("list"))
+    model = balanced(spy()).fit(given, y)
+    model.predict(given)
+    (fitted_on, outcome, _), (predicted_on,) = SEEN
+    assert type(fitted_on) is type(given)
+    np.testing.assert_array_equal(np.asarray(fitted_on), X.to_numpy())
+    np.testing.assert_array_equal(np.asarray(predicted_on), X.to_numpy())
+    np.testing.assert_array_equal(outcome, y)
+
+
+def test_the_weights_come_from_dichotomised_features(numbers):
+    X, y = numbers
+    model = BalancedClassifier(LogisticRegression()).fit(X, y)
+    expected = GlobalBalancer(dichotomize=None).fit(Dichotomizer().fit_transform(X)).weights_
+    np.testing.assert_allclose(model.sample_weight_, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("balanced", "spy"), KINDS)
+def test_the_outcome_does_not_change_the_weights(balanced, spy, table):
+    one = balanced(spy()).fit(table.x, table.y)
+    other = balanced(spy()).fit(table.x, 1 - table.y)
+    np.testing.assert_array_equal(one.sample_weight_, other.sample_weight_)
+
+
+@pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+def test_a_balancer_that_uses_the_outcome_is_given_it(table):
+    balancer = GBRClassifier(solver="alternating", l1=0.001, refit=False, max_iter=5)
+    model = BalancedClassifier(LogisticRegression(), balancer).fit(table.x, table.y)
+    alone = balancer.fit(table.x, table.y)
+    np.testing.assert_array_equal(model.sample_weight_, alone.sample_weight_)
+
+
+@pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+def test_the_weights_of_an_embedding_serve_another_model(table):
+    balancer = DGBRClassifier(l1=0.001, refit=False, max_iter=3, random_state=0)
+    model = BalancedClassifier(SpyClassifier(), balancer).fit(table.x, table.y)
+    ((_, _, received),) = SEEN
+    np.testing.assert_array_equal(received, model.balancer_.sample_weight_)
+
+
+def test_a_balancer_of_ones_own_is_used_and_given_the_sample_weight(table):
+    model = BalancedClassifier(SpyClassifier(), SpyBalancer())
+    model.fit(table.x, table.y, sample_weight=table.sample_weight)
+    (_, outcome, count), (_, _, received) = SEEN
+    np.testing.assert_array_equal(outcome, table.y)
+    np.testing.assert_array_equal(count, table.sample_weight)
+    np.testing.assert_array_equal(received, table.sample_weight * np.arange(1, table.n + 1))
+
+
+def test_neither_parameter_is_fitted_in_place(table):
+    inner, balancer = LogisticRegression(), GlobalBalancer()
+    BalancedClassifier(inner, balancer).fit(table.x, table.y)
+    assert not hasattr(inner, "coef_")
+    assert not hasattr(balancer, "weights_")
+
+
+def test_predictions_are_those_of_the_inner_model_fitted_by_hand(table):
+    weight = GlobalBalancer().fit(table.x).weights_
+    by_hand = LogisticRegression().fit(table.x, table.y, sample_weight=weight)
+    model = BalancedClassifier(LogisticRegression()).fit(table.x, table.y)
+    np.testing.assert_array_equal(model.predict(table.x), by_hand.predict(table.x))
+    np.testing.assert_array_equal(model.predict_proba(table.x), by_hand.predict_proba(table.x))
+    np.testing.assert_array_equal(
+        model.decision_function(table.x), by_hand.decision_function(table.x)
+    )
+    np.testing.assert_array_equal(model.classes_, by_hand.classes_)
+    unweighted = LogisticRegression().fit(table.x, table.y)
+    assert not np.allclose(by_hand.coef_, unweighted.coef_)
+
+
+def test_balancing_removes_the_effect_of_a_feature_that_only_follows_another():
+    """y depends on the first feature alone; the second follows it."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 4000)
+    second = np.where(rng.random(4000) < 0.8, first, 1 - first)
+    X, y = np.column_stack([first, second]).astype(float), first + rng.normal(0, 0.1, 4000)
+    only_second = X[:, 1:]
+    plain = LinearRegression().fit(only_second, y).coef_[0]
+    weight = BalancedRegressor(LinearRegression()).fit(X, y).sample_weight_
+    balanced = LinearRegression().fit(only_second, y, sample_weight=weight).coef_[0]
+    assert plain > 0.5
+    assert abs(balanced) < 0.05
+
+
+def test_methods_are_there_exactly_where_the_inner_model_has_them():
+    assert hasattr(BalancedClassifier(LogisticRegression()), "predict_proba")
+    assert not hasattr(BalancedClassifier(LinearSVC()), "predict_proba")
+    assert hasattr(BalancedClassifier(LinearSVC()), "decision_function")
+    assert not hasattr(BalancedClassifier(HistGradientBoostingClassifier()), "transform")
+    assert not hasattr(BalancedRegressor(LinearRegression()), "predict_proba")
+
+
+def test_several_classes_and_real_outcomes_are_left_to_the_inner_model(table):
+    y = table.y + (table.x[:, 3] > 0)
+    model = BalancedClassifier(LogisticRegression()).fit(table.x, y)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.predict_proba(table.x).shape == (table.n, 3)
+    outcome = table.x[:, 0] + np.random.default_rng(0).normal(size=table.n)
+    forest = RandomForestRegressor(3, random_state=0)
+    assert np.isfinite(BalancedRegressor(forest).fit(table.x, outcome).predict(table.x)).all()
+
+
+def test_an_inner_model_without_sample_weight_is_refused_by_name(table):
+    with pytest.raises(InputError, match=r"KNeighborsClassifier.*sample_weight"):
+        BalancedClassifier(KNeighborsClassifier()).fit(table.x, table.y)
+
+
+def test_the_report_is_the_balancers(table):
+    model = BalancedClassifier(RidgeClassifier()).fit(table.x, table.y)
+    assert model.balance_report_ is model.balancer_.balance_report_
+    report = model.balance_report_
+    assert abs(report.worst_after.imbalance) < abs(report.worst_before.imbalance)
