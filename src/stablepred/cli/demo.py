@@ -117,7 +117,8 @@ def _write(output: Path, title: str, comparison: Comparison, fitted: list[Fitted
         "## Summary",
         "The constant predicts the base rate, the oracle is a logistic regression on the true "
         "stable features, and the last line is the point of the shrinkage line, a times LR plus "
-        "(1 - a) times the base rate, that is as stable as DGBR. The gaps say how much of the way from LR to the oracle is closed; "
+        "(1 - a) times the base rate, that is as stable as DGBR. The gaps say how much of the "
+        "way from LR to the oracle is closed; "
         "LR is said to win when shrunk where some point of the line is smaller in both errors.",
         _markdown(_summary(comparison, fitted)),
         "\n".join(f"- {line}" for line in _remarks(comparison, fitted)),

@@ -10,7 +10,13 @@ from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
 from stablepred.core.threads import threads_for
 from stablepred.data.features import checked_sample_weight
-from stablepred.estimators.base import FloatArray, StableEstimator, at_least, one_of
+from stablepred.estimators.base import (
+    FloatArray,
+    StableEstimator,
+    at_least,
+    one_of,
+    take_over_when_done,
+)
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState
@@ -84,7 +90,7 @@ class GlobalBalancer(StableEstimator):
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
-        return self._run(lambda attempt: attempt._fit(X, sample_weight))
+        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate_data(self, X, dtype=np.float64, ensure_min_samples=3)

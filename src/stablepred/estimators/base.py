@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -75,14 +75,16 @@ class Table:
     def bootstrap_counts(self, sample_weight: FloatArray) -> FloatArray:
         """How many rows each distinct row stands for in an interval.
 
-        Whole-number sample weights are counts of equal rows. Others are scaled to their effective
-        number (sum c)^2 / sum c^2.
+        Sample weights that are whole multiples of the smallest one are counts of equal rows.
+        Others are scaled to their effective number, (sum c)^2 / sum c^2.
         """
-        count = self.patterns.count
         given = sample_weight[self.present]
-        if (given == np.round(given)).all():
-            return count
-        return count / count.sum() * given.sum() ** 2 / (given @ given)
+        multiples = given / given.min()
+        if not np.allclose(multiples, np.round(multiples), rtol=1e-9, atol=0):
+            multiples = given * given.sum() / (given @ given)
+        else:
+            multiples = np.round(multiples)
+        return np.bincount(self.patterns.index, multiples).astype(np.float64)
 
 
 class StableEstimator(Storable, BaseEstimator):
@@ -98,9 +100,6 @@ class StableEstimator(Storable, BaseEstimator):
     verbose: int
     dichotomize: str | None
     n_features_in_: int
-
-    def _run(self, fit: Callable[[Any], None]) -> Self:
-        return take_over_when_done(self, fit)
 
     def _check_parameters(self) -> None:
         """Check every parameter by name; the rules stand beside the classes that have them."""

@@ -24,6 +24,7 @@ from stablepred.estimators.base import (
     StableEstimator,
     Table,
     check_binary,
+    take_over_when_done,
     warn_user,
 )
 from stablepred.estimators.heads import (
@@ -85,7 +86,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         -------
         self
         """
-        return self._run(lambda attempt: attempt._fit(X, y, sample_weight))
+        return take_over_when_done(self, lambda attempt: attempt._fit(X, y, sample_weight))
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=3)

@@ -96,11 +96,11 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
 
     Examples
     --------
-    >>> from sklearn.ensemble import HistGradientBoostingClassifier
+    >>> from sklearn.ensemble import RandomForestClassifier
     >>> from stablepred import BalancedClassifier
     >>> from stablepred.data import SyntheticWorld
     >>> train = SyntheticWorld("s_indep_v").sample(500, bias_rate=0.75, random_state=0)
-    >>> model = BalancedClassifier(HistGradientBoostingClassifier(max_iter=10))
+    >>> model = BalancedClassifier(RandomForestClassifier(n_estimators=10))
     >>> model.fit(train.X, train.y).predict(train.X).shape
     (500,)
     """
