@@ -1,5 +1,7 @@
 """Bad input gets an error that names what is wrong, and leaves a fitted model as it was."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -501,6 +503,19 @@ def test_a_constant_prediction_is_a_warning(name, table):
         model = clone(ALL[name]).set_params(l1=5.0).fit(table.x, table.y)
     assert (model.coef_ == 0).all()
     assert np.ptp(model.predict_proba(table.x)[:, 1]) == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_prediction_that_hardly_varies_is_never_silent(seed, make_table):
+    """Algorithm 1 may put all weight on one outcome; whoever gets a constant hears of it."""
+    table = make_table(n=150, seed=seed)
+    model = DGBRClassifier.from_paper(weight_l2=0.01, weight_sum=1.0, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(table.x, table.y)
+    if np.ptp(model.predict_proba(table.x)[:, 1]) < 0.01:
+        kinds = (ConstantPredictionWarning, CollapsedEmbeddingWarning, DegenerateWeightsWarning)
+        assert [warning for warning in caught if issubclass(warning.category, kinds)]
 
 
 def test_an_embedding_that_collapses_is_a_warning(table):

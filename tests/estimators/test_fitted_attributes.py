@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer
 from stablepred.core import solvers
@@ -239,6 +241,22 @@ def test_stable_features_are_the_verdicts_of_the_table(name, fitted, table):
     np.testing.assert_array_equal(model.stable_features_, model.feature_effects_["stable"])
 
 
+@pytest.mark.parametrize("small", [0.5, 0.01, 1e-6])
+def test_one_row_of_small_weight_hardly_moves_the_intervals(small, make_table):
+    table = make_table(n=400, p=4)
+    weight = np.ones(table.n)
+
+    def effects(weight):
+        model = GBRClassifier(random_state=0, **FIXED)
+        return model.fit(table.X, table.y, sample_weight=weight).feature_effects_
+
+    whole = effects(weight)
+    weight[0] = small
+    other = effects(weight)
+    np.testing.assert_allclose(other["high"] - other["low"], whole["high"] - whole["low"], rtol=0.2)
+    np.testing.assert_allclose(other["explaining_away"], whole["explaining_away"], atol=0.5)
+
+
 # --- heads ---
 
 
@@ -291,6 +309,30 @@ def test_the_automatic_choice_is_one_of_its_candidates_fitted_by_hand(table):
         )
     else:
         assert (model.coef_[0, ~model.stable_features_] == 0).all()
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_the_automatic_choice_does_not_shrink_a_plain_effect_on_few_distinct_rows(p):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (2000, p)).astype(float)
+    y = (rng.random(2000) < 1 / (1 + np.exp(1 - 2 * x[:, 0]))).astype(int)
+    model = GBRClassifier(random_state=0).fit(x, y)
+    reference = LogisticRegression().fit(x, y)
+    assert log_loss(y, model.predict_proba(x)) < log_loss(y, reference.predict_proba(x)) + 0.02
+
+
+@pytest.mark.parametrize("refit", ["weighted", "plain"])
+def test_a_refit_of_the_embedding_uses_the_stable_features_alone(refit, make_table):
+    table = make_table(n=300, p=5, seed=1)
+    model = DGBRClassifier(l1=0.0, refit=refit, max_iter=10, random_state=0)
+    model.fit(table.x, table.y)
+    assert 0 < model.stable_features_.sum() < table.p
+    changed = table.x.copy()
+    changed[:, ~model.stable_features_] = 1 - changed[:, ~model.stable_features_]
+    one = model.predict_proba(table.x)
+    np.testing.assert_allclose(model.predict_proba(changed), one, rtol=0, atol=1e-12)
+    changed[:, model.stable_features_] = 1 - changed[:, model.stable_features_]
+    assert not np.allclose(model.predict_proba(changed), one)
 
 
 # --- the paper to the letter ---
@@ -364,6 +406,15 @@ def test_bounds_hold_in_the_fitted_encoder(solver, refit, table):
         assert np.linalg.norm(bias) <= 0.2 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("solver", ["sequential", "alternating"])
+def test_max_iter_bounds_the_iterations_before_the_freeze_too(solver, table):
+    model = DGBRClassifier(
+        solver=solver, freeze_weights_after=9, max_iter=2, tol=0.0, random_state=0, **FIXED
+    ).fit(table.X, table.y)
+    stages = 2 if solver == "alternating" else 3
+    assert model.n_iter_ <= 2 * stages + 1
+
+
 def test_reaching_the_freeze_is_not_called_a_failure_to_converge(table):
     model = DGBRClassifier(
         solver="alternating",
@@ -411,3 +462,8 @@ def test_the_solver_is_told_the_tolerance_and_the_bound_on_iterations(table, mon
     (settings,) = seen
     assert isinstance(settings, Settings)
     assert (settings.max_iter, settings.tol, settings.least_share) == (7, 0.5, 0.3)
+
+
+def test_progress_is_quiet_where_there_is_no_terminal(table, capfd):
+    GBRClassifier(verbose=1, **FIXED).fit(table.X, table.y)
+    assert capfd.readouterr() == ("", "")

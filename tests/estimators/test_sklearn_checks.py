@@ -28,8 +28,6 @@ DEFAULTS = [
 ]
 VARIANTS = [
     Dichotomizer(strategy="median"),
-    GlobalBalancer(order=2),
-    GBRClassifier.from_paper(max_iter=20),
     DGBRClassifier(solver="alternating", head="features", l1=0.001, refit=False, max_iter=5),
 ]
 

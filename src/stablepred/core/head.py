@@ -135,6 +135,7 @@ def _small_elastic_net(
         coef_init=start.cpu().numpy().copy(),  # overwritten by the descent
         tol=1e-12,
         max_iter=100_000,
+        random_state=0,  # unused by cyclic descent, but None would advance the global generator
     )
     return torch.as_tensor(coefficients[:, 0], dtype=start.dtype, device=start.device)
 

@@ -90,7 +90,7 @@ class Records:
                     f"{self.path}, line {number}: not a complete record; it is skipped and its "
                     "run will be computed again.",
                     StablepredWarning,
-                    stacklevel=4,
+                    stacklevel=3,
                 )
 
 

@@ -24,6 +24,7 @@ from stablepred.exceptions import (
     StablepredWarning,
 )
 from stablepred.randomness import RandomState, child_seed, numpy_generator, root_seed
+from stablepred.search.adaptive import adaptive_search
 from stablepred.search.candidates import (
     Outcome,
     Params,
@@ -76,6 +77,10 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         (objects with ``rvs``), as in ``RandomizedSearchCV``.
     n_iter : int or None, default=None
         Number of candidates to draw at random; None tries the whole grid.
+    sampler : {None, "optuna"}, default=None
+        ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each in view of those before
+        (the extra ``stablepred[optuna]``); ``param_grid`` is then one dict whose values are lists
+        or ``optuna.distributions``.
     criterion : {"score", "worst"}, default="score"
         The sum above, or the largest error over the environments.
     stability_weight : float, default=5.0
@@ -158,6 +163,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         param_grid: Any,
         *,
         n_iter: int | None = None,
+        sampler: str | None = None,
         criterion: str = "score",
         stability_weight: float = 5.0,
         validation: str = "redraw",
@@ -173,6 +179,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.param_grid = param_grid
         self.n_iter = n_iter
+        self.sampler = sampler
         self.criterion = criterion
         self.stability_weight = stability_weight
         self.validation = validation
@@ -220,31 +227,52 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._check_parameters()
         seed = root_seed(self.random_state)
         rows = self._training_rows(X, y, sample_weight)
-        candidates = listed_candidates(self.param_grid, self.n_iter, seed)
-        for params in candidates:
-            fit_arguments(candidate_model(self.estimator, params, seed), rows.weight)
-        splits = list(self._splits(rows, seed))
-        outcomes = self._evaluate(candidates, splits, seed)
-        self.interrupted_ = len(outcomes) < len(candidates)
+        if self.sampler is None:
+            candidates = listed_candidates(self.param_grid, self.n_iter, seed)
+            for params in candidates:
+                fit_arguments(candidate_model(self.estimator, params, seed), rows.weight)
+            splits = list(self._splits(rows, seed))
+            outcomes = self._evaluate(candidates, splits, seed)
+            self.interrupted_ = len(outcomes) < len(candidates)
+        else:
+            splits = list(self._splits(rows, seed))
+            candidates, outcomes = self._evaluate_adaptively(splits, seed)
         raised = [next((o.error for o in per_fold if o.error), None) for per_fold in outcomes]
         if raised[0] is not None and all(raised):
             raise raised[0]
         self.constant_error_ = constant_error(splits)
-        self.cv_results_ = results_table(
+        self.cv_results_ = self._results(
             candidates[: len(outcomes)],
             splits[0].environments.names,
             outcomes,
             self.constant_error_,
-            self.criterion,
-            self.stability_weight,
         )
         self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         return rows.take(rows.present), seed, outcomes
 
+    def _results(
+        self,
+        candidates: list[Params],
+        environments: list[str],
+        outcomes: list[list[Outcome]],
+        constant: float,
+    ) -> dict[str, Any]:
+        return results_table(
+            candidates, environments, outcomes, constant, self.criterion, self.stability_weight
+        )
+
     def _check_parameters(self) -> None:
         one_of(self, "criterion", CRITERIA)
+        one_of(self, "sampler", (None, "optuna"))
+        if self.sampler is not None and (
+            self.n_iter is None or not isinstance(self.param_grid, dict) or not self.param_grid
+        ):
+            raise InputError(
+                "sampler='optuna' needs n_iter= and a param_grid that is one non-empty dict, but "
+                f"n_iter={self.n_iter!r} and param_grid={self.param_grid!r}."
+            )
         one_of(self, "validation", KINDS)
         one_of(self, "refit", (True, False))
         at_least(self, "stability_weight", 0)
@@ -368,6 +396,31 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             running.close()
         size = len(splits)
         return [outcomes[k : k + size] for k in range(0, len(outcomes) - size + 1, size)]
+
+    def _evaluate_adaptively(
+        self, splits: list[Split], seed: int
+    ) -> tuple[list[Params], list[list[Outcome]]]:
+        """Candidates as Optuna proposes them, with their outcomes."""
+        candidates: list[Params] = []
+        outcomes: list[list[Outcome]] = []
+        names = splits[0].environments.names
+
+        def criterion(params: Params) -> float:
+            (per_fold,) = self._evaluate([params], splits, seed)
+            candidates.append(params)
+            outcomes.append(per_fold)
+            return float(self._results([params], names, [per_fold], np.inf)["criterion"][0])
+
+        self.interrupted_ = False
+        try:
+            adaptive_search(
+                self.param_grid, int(self.n_iter or 0), child_seed(seed, "candidates"), criterion
+            )
+        except KeyboardInterrupt:
+            if not outcomes:
+                raise
+            self.interrupted_ = True
+        return candidates, outcomes
 
     def _warn(self, rows: Rows, outcomes: list[list[Outcome]]) -> None:
         """Say what was wrong on the way, once the result is in place."""
