@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -20,6 +20,9 @@ from stablepred import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+
+# Each example is two whole fits: few of them, and no search for a smaller one.
+FEW = settings(max_examples=2, phases=[Phase.explicit, Phase.generate])
 
 FIXED = {"l1": 0.005, "refit": False}
 # Inner models whose result does not depend on the scale of the weights they are given.
@@ -100,7 +103,7 @@ def assert_same_fit(one, other, x):
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=2)
+@FEW
 @given(seed=st.integers(0, 100))
 def test_row_order_does_not_matter(name, make_table, seed):
     table = make_table(n=90, p=4, seed=seed)
@@ -114,7 +117,7 @@ def test_row_order_does_not_matter(name, make_table, seed):
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=2)
+@FEW
 @given(seed=st.integers(0, 100), row=st.integers(0, 89))
 def test_a_row_written_twice_is_a_row_of_weight_two(name, make_table, seed, row):
     table = make_table(n=90, p=4, seed=seed)
@@ -129,7 +132,7 @@ def test_a_row_written_twice_is_a_row_of_weight_two(name, make_table, seed, row)
 
 
 @pytest.mark.parametrize("name", ALL)
-@settings(max_examples=2)
+@FEW
 @given(seed=st.integers(0, 100))
 def test_rows_of_weight_zero_are_as_if_absent(name, make_table, seed):
     table = make_table(n=90, p=4, seed=seed)
@@ -167,7 +170,7 @@ def test_the_scale_of_the_sample_weight_does_not_matter_in_the_first_iterations(
 
 @pytest.mark.parametrize("name", SHALLOW)
 @pytest.mark.parametrize("max_iter", [2, 100])
-@settings(max_examples=2)
+@FEW
 @given(order=st.permutations(range(5)))
 def test_feature_order_does_not_matter_without_an_encoder(name, max_iter, make_table, order):
     table = make_table(n=120, p=5)
