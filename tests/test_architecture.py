@@ -10,7 +10,7 @@ import stablepred
 ROOT = Path(stablepred.__file__).parent
 
 # What every floor may use.
-GROUND = {"_version", "exceptions", "randomness", "persistence"}
+GROUND = {"_version", "exceptions", "fitting", "randomness", "persistence"}
 # The floors that each floor may import, besides itself and the ground.
 ALLOWED = {
     "core": set(),
@@ -27,6 +27,7 @@ ALLOWED = {
 GROUND_EDGES = {
     "_version": set(),
     "exceptions": set(),
+    "fitting": set(),
     "randomness": {"exceptions"},
     "persistence": {"_version", "exceptions", "randomness"},
 }

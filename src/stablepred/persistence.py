@@ -7,7 +7,7 @@ No pickle: reading a file runs no code from it. Only classes that registered the
 import json
 import math
 import os
-import tempfile
+import secrets
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -57,15 +57,15 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.is_dir():
         raise InputError(f"{target} is a folder; give the name of a file for the model.")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with temporary.open("xb") as stream:
             stream.write(blob)
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -102,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         if isinstance(error, ModelFileError):
             raise
-        raise ModelFileError(f"{os.fspath(path)} is damaged: {error!r}") from error
+        raise ModelFileError(f"{os.fspath(path)} is damaged: {error}") from error
 
 
 def _encode(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
@@ -140,14 +140,14 @@ def _encode_array(value: np.ndarray, place: str, arrays: dict[str, np.ndarray]) 
 def _encode_object(value: Any, place: str, arrays: dict[str, np.ndarray]) -> Any:
     name = type(value).__name__
     foreign = isinstance(value, BaseEstimator) and type(value).__module__.startswith("sklearn.")
-    if _classes.get(name) is not type(value) and not foreign:
+    private = [key for key in getattr(value, "__dict__", {}) if key.startswith("_")]
+    if private or (_classes.get(name) is not type(value) and not foreign):
         raise InputError(
             f"{place} is a {type(value).__module__}.{name}, which cannot be stored without pickle. "
             "Set it to a plain value (an int for random_state or cv, say) before saving; for an "
             "inner model that has no plain state, keep its weights (sample_weight_) instead."
         )
-    state = {key: item for key, item in vars(value).items() if not key.startswith("_")}
-    fields = {key: _encode(item, f"{place}.{key}", arrays) for key, item in state.items()}
+    fields = {key: _encode(item, f"{place}.{key}", arrays) for key, item in vars(value).items()}
     return {"sklearn" if foreign else "object": name, "state": fields}
 
 
@@ -176,7 +176,7 @@ def _decode_object(value: dict[str, Any], arrays: dict[str, np.ndarray]) -> Any:
     known = _classes if "object" in value else dict(all_estimators())
     name = str(value.get("object", value.get("sklearn")))
     if name not in known:
-        raise ModelFileError(f"the file names an unknown class, {name!r}.")
+        raise ValueError(f"it names an unknown class, {name!r}.")
     result = object.__new__(known[name])
     for key, item in value["state"].items():
         object.__setattr__(result, key, _decode(item, arrays))

@@ -44,7 +44,7 @@ def encoder_of(network):
 def embedded_loss(layers, x, v, chunk=1 << 16, scale=None, shared=None):
     phi = AutoEncoder(layers, []).encode(x)
     removed = removed_embeddings(layers, x, shared, chunk)
-    return embedded_imbalance(x, v, phi, removed, scale).square().sum()
+    return embedded_imbalance(x, v, phi, removed, scale, shared).square().sum()
 
 
 def order_two(n=60, p=4, seed=0):

@@ -89,15 +89,6 @@ def test_the_total_of_every_iteration_is_the_sum_of_its_terms(deep):
     np.testing.assert_allclose(history["total"], total, rtol=1e-10)
 
 
-@pytest.mark.parametrize("deep", [False, True])
-def test_alternating_starts_at_weights_of_one_and_a_head_of_zero(deep):
-    history = alternating(made(), start() if deep else None, SETTINGS).history
-    assert history["prediction"][0] == pytest.approx(np.log(2))
-    assert history["weight_l2"][0] == pytest.approx(1)
-    assert history["weight_sum"][0] == pytest.approx(0, abs=1e-20)
-    assert history["l2"][0] == 0
-
-
 def test_l1_gives_exact_zeros_in_the_head():
     for deep in (False, True):
         strengths = replace(STRENGTHS, l1=0.03)

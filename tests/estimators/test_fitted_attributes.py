@@ -11,6 +11,7 @@ from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalan
 from stablepred.core import solvers
 from stablepred.core.head import fit_head
 from stablepred.core.solvers import Settings
+from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConstantFeatureWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
@@ -107,7 +108,7 @@ def test_alternating_never_raises_the_objective(model, seed, make_table):
     table = make_table(n=100, p=4, seed=seed)
     model = clone(model).set_params(random_state=seed, tol=0.0).fit(table.X, table.y)
     total = model.history_["total"]
-    assert len(total) > 3
+    assert len(total) > 2
     assert (np.diff(total) <= 1e-9 * np.abs(total[:-1])).all()
     assert total[-1] < total[0]
 
@@ -376,8 +377,9 @@ def test_under_from_paper_the_weights_see_the_prediction_loss(table):
 # --- fixed weights ---
 
 
-def test_fixed_weights_stay_what_they_were_when_fixed(table):
+def test_fixed_weights_stay_what_they_were_when_fixed():
     """The weights after t iterations, whatever comes later."""
+    table = SyntheticWorld("s_indep_v", n_features=10).sample(200, bias_rate=0.75, random_state=0)
     options = {"solver": "alternating", "random_state": 0, **FIXED}
     early = DGBRClassifier(max_iter=3, **options).fit(table.X, table.y)
     for more in ({}, {"reduced": True}, {"bias_bound": 0.5}):

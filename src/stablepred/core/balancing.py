@@ -106,14 +106,15 @@ def removed_embeddings(
     shared: Tensor | None = None,
     chunk: int = CHUNK,
 ) -> Iterator[RemovedChunk]:
-    """Embed every row with column j removed, for the rows that have x_ij = 1, in bounded memory.
+    """Embed every row with column j removed, for the rows that this changes, in bounded memory.
 
-    Rows with x_ij = 0 are their own X_{-j} and need no second encoding. The first layer's input
+    Rows with x_ij = 0 are their own X_{-j} and need no second encoding (with products among the
+    columns: rows in which no column that shares a source with j is one). The first layer's input
     to the activation with column j zeroed is the one of the full row minus column j of A^(1).
     """
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
-    treatments, rows = x.T.nonzero(as_tuple=True)
+    treatments, rows = _touched(x, shared).T.nonzero(as_tuple=True)
 
     def encode(before: Tensor, rows: Tensor, treatments: Tensor, *flat: Tensor) -> Tensor:
         if shared is None:
@@ -133,6 +134,11 @@ def removed_embeddings(
         yield rows[part], treatments[part], embedded
 
 
+def _touched(x: Tensor, shared: Tensor | None) -> Tensor:
+    """Which rows change when treatment j is removed: (n, p), 0/1."""
+    return x if shared is None else ((x @ shared.to(x.dtype)) > 0).to(x.dtype)
+
+
 def encode_from(before: Tensor, layers: "list[tuple[Tensor, Tensor]]") -> Tensor:
     """The rest of an encoder after the first layer's linear part: (m, d1) -> (m, d)."""
     hidden = torch.sigmoid(before)
@@ -142,7 +148,12 @@ def encode_from(before: Tensor, layers: "list[tuple[Tensor, Tensor]]") -> Tensor
 
 
 def embedded_imbalance(
-    x: Tensor, v: Tensor, phi: Tensor, removed: Iterable[RemovedChunk], scale: Tensor | None = None
+    x: Tensor,
+    v: Tensor,
+    phi: Tensor,
+    removed: Iterable[RemovedChunk],
+    scale: Tensor | None = None,
+    shared: Tensor | None = None,
 ) -> Tensor:
     """Weighted mean of phi_k(X_{-j}) with x_j = 1 minus with x_j = 0, for all (j, k): (p, d).
 
@@ -152,9 +163,15 @@ def embedded_imbalance(
     """
     on, off, comparable = _sides(x, v)
     treated = torch.zeros(x.shape[1], phi.shape[1], dtype=x.dtype, device=x.device)
+    control = ((1 - _touched(x, shared)) * v[:, None]).T @ phi  # (p, d)
     for rows, treatments, embedded in removed:
-        treated = treated.index_add(0, treatments, v[rows, None] * embedded)
-    control = ((1 - x) * v[:, None]).T @ phi  # (p, d)
+        weighted = v[rows, None] * embedded
+        if shared is None:
+            treated = treated.index_add(0, treatments, weighted)
+        else:
+            side = x[rows, treatments][:, None]
+            treated = treated.index_add(0, treatments, weighted * side)
+            control = control.index_add(0, treatments, weighted * (1 - side))
     gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
     return gaps if scale is None else gaps / scale
 
@@ -174,13 +191,13 @@ class EmbeddedBalance:
         shared: Tensor | None = None,
         keep_at_most: int = 1 << 26,
     ) -> None:
-        self.x, self.scale = x, scale
+        self.x, self.scale, self.shared = x, scale, shared
         with torch.no_grad():
             self.phi = encode_from(x @ layers[0][0].T + layers[0][1], layers[1:])
             self._removed: Callable[[], Iterable[RemovedChunk]] = lambda: removed_embeddings(
                 layers, x, shared
             )
-            if int(x.sum()) * self.phi.shape[1] <= keep_at_most:
+            if int(_touched(x, shared).sum()) * self.phi.shape[1] <= keep_at_most:
                 kept = list(self._removed())
                 self._removed = lambda: kept
 
@@ -188,5 +205,5 @@ class EmbeddedBalance:
         """L_Bal at the total row weights ``v``."""
         with torch.no_grad():
             removed = self._removed()
-        gaps = embedded_imbalance(self.x, v, self.phi, removed, self.scale)
+        gaps = embedded_imbalance(self.x, v, self.phi, removed, self.scale, self.shared)
         return gaps.square().sum()

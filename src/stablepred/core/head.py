@@ -77,7 +77,7 @@ def fit_head(
             if step > 0.1:
                 break
         head = chosen
-        certain = head.logits(z).abs().min() > LARGEST_LOGIT
+        certain = ((2 * y - 1) * head.logits(z)).min() > LARGEST_LOGIT
         if best - value <= tol * value.abs() or certain:
             return Head(head.beta, head.intercept, converged=not certain)
         best = value

@@ -75,7 +75,7 @@ def embedded_balance(
     """L_Bal on the embedding (eq. 17), differentiable in the weights and in the network."""
     scale = embedding_scale(phi, rows.mass) if standardize else None
     removed = removed_embeddings(network.encoder, rows.x, rows.shared)
-    gaps = embedded_imbalance(rows.x, rows.mass * w, phi, removed, scale)
+    gaps = embedded_imbalance(rows.x, rows.mass * w, phi, removed, scale, rows.shared)
     return gaps.square().sum()
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Patterns:
-    """Distinct rows of (x, y), sorted, with the total sample weight of each."""
+    """Distinct rows of (x, y), sorted, with the relative sample weight of each."""
 
     x: NDArray[np.float64]  # (m, p)
     y: NDArray[np.float64]  # (m,)
@@ -30,8 +30,19 @@ class Patterns:
 def distinct_patterns(
     x: NDArray[np.float64], y: NDArray[np.float64], count: NDArray[np.float64]
 ) -> Patterns:
-    """Group equal rows of 0/1 ``x`` and ``y`` and add up their ``count``."""
+    """Group equal rows of 0/1 ``x`` and ``y`` and add up their ``count``, up to its scale."""
     bits = np.packbits(np.column_stack([x, y]).astype(bool), axis=1)
     _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     index = index.reshape(-1)
-    return Patterns(x[first], y[first], np.bincount(index, count).astype(np.float64), index)
+    total = np.bincount(index, count).astype(np.float64)
+    return Patterns(x[first], y[first], _without_scale(total), index)
+
+
+def _without_scale(count: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Counts relative to the largest, to 40 bits.
+
+    Sums of scaled weights differ in their last bits, and an iterative fit makes such differences
+    grow. Rounding them off makes the result independent of the weights' scale to the last bit.
+    """
+    mantissa, exponent = np.frexp(count / count.max())
+    return np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)

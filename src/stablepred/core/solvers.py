@@ -209,7 +209,7 @@ def alternating(rows: Rows, network: AutoEncoder | None, settings: Settings) -> 
             )
         return solution.record(terms(), strengths)
 
-    start = solution.record(terms(), strengths)
+    start = float(weighted_sum(terms(), strengths))
     _repeat("alternating", update, start, solution, settings)
     solution.w, solution.floored = weights.fixed(), weights.floored
     solution.networks = [fitted.frozen() for fitted in networks]

@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from stablepred.exceptions import ConstantFeatureWarning, InputError, OverlapWarning
+from stablepred.fitting import take_over_when_done
 from stablepred.persistence import Storable, storable
 
 FloatArray = NDArray[np.float64]
@@ -74,14 +75,16 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the thresholds."""
+        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate_data(self, X, dtype=np.float64)
         if self.strategy not in ("mean", "median"):
             raise InputError(f"strategy must be 'mean' or 'median', not {self.strategy!r}.")
         count = checked_sample_weight(sample_weight, x)
         x, count = x[count > 0], count[count > 0]
-        self.thresholds_ = np.array([_threshold(v, count, self.strategy) for v in x.T])
-        self.tolerances_ = 1e-9 * np.abs(x).max(axis=0)
-        return self
+        cuts = [_threshold(values, count, self.strategy) for values in x.T]
+        self.thresholds_, self.tolerances_ = np.array(cuts).T
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """0/1 features, in the order of the training columns."""
@@ -91,19 +94,27 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return above
 
 
-def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> float:
+def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
+    """Where to cut, and by how much a value must lie above it."""
     distinct = np.unique(values)
     if len(distinct) == 2:
-        return float(distinct.mean())
+        return _between(distinct[0], distinct[1]), 0.0
     if strategy == "mean":
-        return float(np.average(values, weights=count))
+        # A mean is rounded; values that equal it up to rounding must not depend on that.
+        return float(np.average(values, weights=count)), 1e-9 * float(np.abs(values).max())
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
     if median == distinct[-1] and len(distinct) > 1:
         # Nothing lies above the largest value; the split goes just below it.
-        return float((distinct[-2] + distinct[-1]) / 2)
-    return median
+        return _between(distinct[-2], distinct[-1]), 0.0
+    return median, 0.0
+
+
+def _between(low: float, high: float) -> float:
+    """Halfway, or the lower one where there is no number between the two."""
+    middle = float(low + (high - low) / 2)
+    return middle if middle < high else float(low)
 
 
 @storable
@@ -135,6 +146,9 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shares of ones."""
+        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate_data(self, X, dtype=np.float64)
         if not 0 <= self.low <= self.high <= 1:
             raise InputError(
@@ -151,9 +165,8 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
                 f"dropped for want of overlap, share of ones outside [{self.low}, {self.high}]: "
                 f"{found}",
                 OverlapWarning,
-                stacklevel=2,
+                stacklevel=5,
             )
-        return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)

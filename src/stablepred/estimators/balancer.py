@@ -13,11 +13,10 @@ from stablepred.data.features import checked_sample_weight
 from stablepred.estimators.base import (
     FloatArray,
     StableEstimator,
-    at_least,
     one_of,
-    take_over_when_done,
 )
-from stablepred.evaluation.diagnostics import BalanceReport, balance_report
+from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.fitting import take_over_when_done
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState
 
@@ -112,12 +111,9 @@ class GlobalBalancer(StableEstimator):
         self.weights_ = table.spread(w)
         self.history_ = {name: np.array(values) for name, values in solution.history.items()}
         self.n_iter_ = len(self.history_["total"])
-        self.balance_report_ = balance_report(
-            table.patterns.x, table.patterns.mass, w, table.active_names, int(table.present.sum())
-        )
-        self._warn_about(solution, rows, self.balance_report_)
+        self.balance_report_ = table.balance_report(w)
+        self._warn_about(solution, rows, self.balance_report_, table)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         one_of(self, "order", (1, 2))
-        at_least(self, "min_effective_share", 0)

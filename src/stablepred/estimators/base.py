@@ -1,6 +1,6 @@
 """What all estimators share: one gate for data, one way to fit, one set of fitted attributes."""
 
-import copy
+import math
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from stablepred.core.solvers import Solution
 from stablepred.core.threads import LARGE
 from stablepred.data.features import Dichotomizer, PairExpansion, column_names
 from stablepred.estimators.progress import fit_progress
-from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import (
     CollapsedEmbeddingWarning,
     ConstantFeatureWarning,
@@ -36,21 +36,28 @@ BoolArray = NDArray[np.bool_]
 
 # Effective shares under this are reported even where no floor is set.
 SMALL_SHARE = 0.05
+# A value of a feature whose weight falls to this part of what it was is reported as erased.
+ERASED = 0.01
 
 
 @dataclass(frozen=True)
 class Table:
-    """Validated training data: 0/1 columns that vary, grouped into distinct rows."""
+    """Validated training data: 0/1 columns that vary, grouped into distinct rows.
 
-    names: list[str]
-    active: BoolArray  # (p,) the columns that vary
+    The columns stand in an order that depends on their content alone, so that a fit does not
+    depend on where they stand in the user's table.
+    """
+
+    names: list[str]  # of all features
+    columns: NDArray[np.intp]  # (a,) the features that vary, in the order of ``patterns.x``
     present: BoolArray  # (n,) the rows with positive sample weight
-    patterns: Patterns  # over present rows and active columns
+    patterns: Patterns  # over present rows and varying columns
+    copies: NDArray[np.float64]  # (m,) how many rows each distinct row stands for
 
     @property
-    def active_names(self) -> list[str]:
-        """Names of the columns that vary."""
-        return [name for name, kept in zip(self.names, self.active, strict=True) if kept]
+    def column_names(self) -> list[str]:
+        """Names of the columns that vary, in the order of ``patterns.x``."""
+        return [self.names[j] for j in self.columns]
 
     def spread(self, values: FloatArray) -> FloatArray:
         """Values per distinct row, handed back to the original rows (zero where absent)."""
@@ -67,24 +74,45 @@ class Table:
         return totals.astype(np.float64)
 
     def whole(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values per active column, with zeros for the constant ones."""
-        columns = np.zeros(len(self.active), dtype=values.dtype)
-        columns[self.active] = values
-        return columns
+        """Values per varying column, in the user's order, with zeros for the constant ones."""
+        everywhere = np.zeros(len(self.names), dtype=values.dtype)
+        everywhere[self.columns] = values
+        return everywhere
 
-    def bootstrap_counts(self, sample_weight: FloatArray) -> FloatArray:
-        """How many rows each distinct row stands for in an interval.
+    def balance_report(self, w: FloatArray) -> BalanceReport:
+        """Balance of the varying columns, in the user's order."""
+        order = np.argsort(self.columns)
+        names = [self.names[j] for j in self.columns[order]]
+        x, mass = self.patterns.x[:, order], self.patterns.mass
+        return balance_report(x, mass, w, names, int(self.present.sum()))
 
-        Sample weights that are whole multiples of the smallest one are counts of equal rows.
-        Others are scaled to their effective number, (sum c)^2 / sum c^2.
-        """
-        given = sample_weight[self.present]
-        multiples = given / given.min()
-        if not np.allclose(multiples, np.round(multiples), rtol=1e-9, atol=0):
-            multiples = given * given.sum() / (given @ given)
-        else:
-            multiples = np.round(multiples)
-        return np.bincount(self.patterns.index, multiples).astype(np.float64)
+
+def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
+    """How many rows each distinct row stands for, for intervals and folds.
+
+    Sample weights that are whole multiples of the smallest one are counts of equal rows, if at
+    least one row in twenty has that smallest weight. Others are scaled to their effective number,
+    (sum c)^2 / sum c^2.
+    """
+    smallest = sample_weight.min()
+    multiples = sample_weight / smallest
+    whole = np.round(multiples)
+    common = np.isclose(sample_weight, smallest, rtol=1e-9).mean() >= 0.05
+    if not common or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
+        whole = sample_weight * sample_weight.sum() / (sample_weight @ sample_weight)
+    return np.bincount(patterns.index, whole).astype(np.float64)
+
+
+def canonical_order(x: FloatArray, y: FloatArray, count: FloatArray) -> NDArray[np.intp]:
+    """Columns sorted by sums over the rows that depend on no order, of rows or of columns."""
+    size = x.sum(axis=1)  # how many features a row has
+    moments = [np.ones_like(size), y, size, size * y, size**2, size**2 * y, size**3]
+    relative = count / count.max()
+    keys = [
+        tuple(float(f"{math.fsum(relative * column * moment):.9e}") for moment in moments)
+        for column in x.T
+    ]
+    return np.array(sorted(range(x.shape[1]), key=keys.__getitem__), dtype=np.intp)
 
 
 class StableEstimator(Storable, BaseEstimator):
@@ -108,8 +136,12 @@ class StableEstimator(Storable, BaseEstimator):
         one_of(self, "device", ("auto", "cpu", "cuda"))
         one_of(self, "dichotomize", ("mean", "median", None))
         for name in STRENGTHS & vars(self).keys():
-            if getattr(self, name) != "auto":
-                at_least(self, name, 0)
+            at_least(self, name, 0)
+        if getattr(self, "min_effective_share", 0.0) >= 1:
+            raise InputError(
+                "min_effective_share must be under 1 (1 would hold all weights equal), but is "
+                f"{self.min_effective_share!r}."
+            )
 
     def _torch_device(self, size: int) -> torch.device:
         """Where to fit a data matrix of ``size`` entries."""
@@ -133,18 +165,23 @@ class StableEstimator(Storable, BaseEstimator):
 
     def _table(self, x: FloatArray, y: FloatArray, count: FloatArray) -> Table:
         names = column_names(self, x.shape[1])
-        binary = self._binary(x, count, names)
         present = count > 0
-        kept = binary[present]
-        active = kept.min(axis=0) != kept.max(axis=0)
+        if present.sum() < 3:
+            raise InputError(
+                f"only n_samples = {int(present.sum())} rows have a positive sample_weight, but at "
+                "least 3 are needed."
+            )
+        kept, y, count = self._binary(x, count, names)[present], y[present], count[present]
+        active = np.flatnonzero(kept.min(axis=0) != kept.max(axis=0))
         _report_constant_columns(names, active)
-        patterns = distinct_patterns(kept[:, active], y[present], count[present])
-        return Table(names, active, present, patterns)
+        columns = active[canonical_order(kept[:, active], y, count)]
+        patterns = distinct_patterns(kept[:, columns], y, count)
+        return Table(names, columns, present, patterns, copies(patterns, count))
 
     def _expansion(self, table: Table, order: int) -> PairExpansion | None:
         if order == 1:
             return None
-        return PairExpansion(table.patterns.x, table.active_names)
+        return PairExpansion(table.patterns.x, table.column_names)
 
     def _rows(self, table: Table, expansion: PairExpansion | None, device: torch.device) -> Rows:
         columns, shared = table.patterns.x, None
@@ -155,12 +192,14 @@ class StableEstimator(Storable, BaseEstimator):
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
             for a in (columns, table.patterns.y, table.patterns.mass)
         )
-        return Rows(x, y, mass, int(table.active.sum()), shared)
+        return Rows(x, y, mass, len(table.columns), shared)
 
     def _progress(self) -> AbstractContextManager[Callable[[str, int, float], None]]:
         return fit_progress(type(self).__name__, self.verbose > 0)
 
-    def _warn_about(self, solution: Solution, rows: Rows, report: BalanceReport) -> None:
+    def _warn_about(
+        self, solution: Solution, rows: Rows, report: BalanceReport, table: Table
+    ) -> None:
         """Say what went wrong on the way, and what to change."""
         self.converged_ = not solution.unfinished
         if solution.unfinished:
@@ -172,6 +211,7 @@ class StableEstimator(Storable, BaseEstimator):
                 ConvergenceWarning,
             )
         _warn_about_weights(self, solution, report)
+        _warn_about_erased_values(solution.w, rows, table)
         for number, network in enumerate(solution.networks):
             spread = embedding_scale(network.encode(rows.x), rows.mass).max()
             if float(spread) < 1e-3:
@@ -183,36 +223,20 @@ class StableEstimator(Storable, BaseEstimator):
                 )
 
 
-def take_over_when_done(estimator: Any, fit: Callable[[Any], None]) -> Any:
-    """Fit a copy without fitted attributes; take its state over once ``fit`` has returned."""
-    attempt = copy.copy(estimator)
-    for name in [name for name in vars(attempt) if name.endswith("_")]:
-        delattr(attempt, name)
-    fit(attempt)
-    vars(estimator).clear()
-    vars(estimator).update(vars(attempt))
-    return estimator
-
-
 STRENGTHS = {
     "balance",
     "reconstruction",
     "weight_l2",
     "l2",
-    "l1",
     "weight_sum",
     "network_l2",
-    "bias_bound",
-    "network_bound",
     "min_effective_share",
 }
 
 
 def at_least(estimator: Any, name: str, least: float, *, whole: bool = False) -> None:
-    """Check that a parameter is a finite number of at least ``least`` (None is passed over)."""
+    """Check that a parameter is a finite number of at least ``least``."""
     value = getattr(estimator, name)
-    if value is None:
-        return
     kind = Integral if whole else Real
     if isinstance(value, bool) or not isinstance(value, kind) or not least <= float(value) < np.inf:
         number = "a whole number" if whole else "a finite number"
@@ -222,9 +246,9 @@ def at_least(estimator: Any, name: str, least: float, *, whole: bool = False) ->
 def one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
     """Check that a parameter has one of the allowed values."""
     value = getattr(estimator, name)
-    if not any(
-        value is choice or (value == choice and type(value) is type(choice)) for choice in allowed
-    ):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}.")
 
 
@@ -241,9 +265,9 @@ def check_binary(x: FloatArray, names: list[str]) -> None:
             )
 
 
-def _report_constant_columns(names: list[str], active: BoolArray) -> None:
-    constant = [name for name, kept in zip(names, active, strict=True) if not kept]
-    if not active.any():
+def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
+    constant = [name for j, name in enumerate(names) if j not in set(active)]
+    if len(active) == 0:
         raise InputError(
             f"all {len(names)} features are constant in the training rows, so there is nothing to "
             "learn from. Check the columns and the sample_weight."
@@ -261,9 +285,9 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
     floor = getattr(estimator, "min_effective_share", 0.0)
     if solution.floored:
         warn_user(
-            f"the weights met the floor on the effective sample size (share {share:.1%}, floor "
-            f"{floor:.0%}) and were held there. Raise weight_l2 or lower balance, or lower "
-            "min_effective_share to allow it.",
+            f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
+            f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
+            "lower min_effective_share to allow it.",
             DegenerateWeightsWarning,
         )
     elif share < SMALL_SHARE:
@@ -280,6 +304,23 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
         warn_user(
             "all weights are equal although the features are not balanced. Raise balance "
             "(lambda 1) or lower weight_l2 (lambda 3).",
+            DegenerateWeightsWarning,
+        )
+
+
+def _warn_about_erased_values(w: torch.Tensor, rows: Rows, table: Table) -> None:
+    """A feature of which one value has hardly any weight left is not balanced but gone."""
+    v = rows.mass * w / (rows.mass @ w)
+    erased = []
+    for name, column in zip(table.column_names, rows.features.T, strict=True):
+        for value, side in ((1, column), (0, 1 - column)):
+            if float(v @ side) < ERASED * float(rows.mass @ side):
+                erased.append(f"{name} = {value}")
+    if erased:
+        warn_user(
+            f"the weights leave less than {ERASED:.0%} of their share to the rows with "
+            f"{', '.join(erased)}: overlap is violated there, and nothing can be compared. Raise "
+            "weight_l2 (lambda 3), or leave such features out (OverlapFilter).",
             DegenerateWeightsWarning,
         )
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike
+from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -24,7 +25,6 @@ from stablepred.estimators.base import (
     StableEstimator,
     Table,
     check_binary,
-    take_over_when_done,
     warn_user,
 )
 from stablepred.estimators.heads import (
@@ -36,9 +36,11 @@ from stablepred.estimators.heads import (
     choose_recipe,
     shuffled_folds,
 )
-from stablepred.evaluation.diagnostics import BalanceReport, balance_report
+from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.stable_features import feature_effects
+from stablepred.evaluation.validation import is_constant
 from stablepred.exceptions import ConstantPredictionWarning, InputError
+from stablepred.fitting import take_over_when_done
 from stablepred.randomness import numpy_generator, root_seed
 
 
@@ -107,12 +109,14 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         with self._progress() as on_iteration:
             solution = self._solve(rows, self._settings(on_iteration), seed)
         w = (solution.w / (rows.mass @ solution.w)).cpu().numpy()
-        self._take_over(table, solution, w, table.bootstrap_counts(count), seed)
+        self._take_over(table, solution, w, seed)
         problem = self._head_problem(table, w, seed, solution.unfinished)
         self._fit_head(
             table, solution, problem, lambda: self._folds(table, x, labels, count, seed), seed
         )
-        self._warn_about(solution, rows, self.balance_report_)
+        self._warn_about(solution, rows, self.balance_report_, table)
+        self._put_in_user_order(table)
+        self._warn_if_constant(table)
 
     # --- what subclasses say ---
 
@@ -127,31 +131,34 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         self, table: Table, w: FloatArray, seed: int, unfinished: list[str]
     ) -> HeadProblem:
         """The last stage; a stage of it that does not converge is added to ``unfinished``."""
-        stable = self.stable_features_[table.active]
+        stable = self.stable_features_[table.columns]
         return FeatureHead(table.patterns, w, stable, float(self.l2), self.fit_intercept)
 
     def _keeps_solver_head(self) -> bool:
         """Whether the solver's own beta is the result, rather than a head fitted after it."""
         return False
 
+    def _fixes_recipe(self) -> bool:
+        """Whether neither lambda 5 nor the refit is left to choose, and there is no refit."""
+        return self.l1 != "auto" and self.refit is False
+
     # --- the shared steps ---
 
     def _encode_outcome(self, labels: Any, count: FloatArray) -> FloatArray:
         check_classification_targets(labels)
-        kind = type_of_target(labels, input_name="y")
-        if kind not in ("binary",) and len(np.unique(labels)) > 2:
+        present = column_or_1d(labels)[count > 0]
+        self.classes_ = np.unique(present)
+        if len(self.classes_) > 2:
             raise InputError(
-                f"Only binary classification is supported. The type of the target is {kind}."
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(present, input_name='y')}."
             )
-        y = column_or_1d(labels)
-        self.classes_ = np.unique(y)
-        present = np.unique(y[count > 0])
-        if len(present) < 2:
+        if len(self.classes_) < 2:
             raise InputError(
-                f"y must have two classes, but only one class is left: {present.tolist()}. "
+                f"y must have two classes, but only one class is left: {self.classes_.tolist()}. "
                 "Check the outcome column and the sample_weight."
             )
-        return (y == self.classes_[1]).astype(np.float64)
+        return (labels == self.classes_[1]).astype(np.float64)
 
     def _settings(self, on_iteration: Any) -> Settings:
         names = Strengths.__dataclass_fields__.keys() & vars(self).keys()
@@ -168,32 +175,26 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             on_iteration=on_iteration,
         )
 
-    def _take_over(
-        self, table: Table, solution: Solution, w: FloatArray, count: FloatArray, seed: int
-    ) -> None:
+    def _take_over(self, table: Table, solution: Solution, w: FloatArray, seed: int) -> None:
         """Weights, history, balance and effects as fitted attributes."""
         patterns = table.patterns
         self.sample_weight_ = table.spread(w)
         self.history_ = {name: np.array(values) for name, values in solution.history.items()}
         self.n_iter_ = len(self.history_["total"])
         self.encoders_ = [_to_numpy(network.encoder) for network in solution.networks]
-        n_rows = int(table.present.sum())
-        self.balance_report_ = balance_report(
-            patterns.x, patterns.mass, w, table.active_names, n_rows
-        )
+        self.balance_report_ = table.balance_report(w)
         rng = numpy_generator(seed, "bootstrap")
-        effects = feature_effects(patterns.x, patterns.y, count, w, rng)
+        effects = feature_effects(patterns.x, patterns.y, table.copies, w, rng)
         whole = {name: table.whole(values) for name, values in effects.items()}
         self.feature_effects_ = pd.DataFrame({"feature": table.names} | whole)
         self.stable_features_ = whole["stable"]
-        self.active_ = table.active
 
     def _folds(
         self, table: Table, x: FloatArray, labels: Any, count: FloatArray, seed: int
     ) -> Iterator[Fold]:
         """Inner folds: shuffled ones for a number, the splitter's own rows otherwise."""
         if isinstance(self.cv, Integral):
-            yield from shuffled_folds(table.patterns, int(self.cv), seed)
+            yield from shuffled_folds(table.patterns, table.copies, int(self.cv), seed)
             return
         for train, test in check_cv(self.cv, labels, classifier=True).split(x, labels):
             yield table.counted(train, count), table.counted(test, count)
@@ -202,8 +203,8 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         self, table: Table, solution: Solution, problem: HeadProblem, folds: Folds, seed: int
     ) -> None:
         """The solver's own head, or the one that the recipe asks for."""
-        if self._keeps_solver_head() and self.l1 != "auto" and self.refit is False:
-            self.recipe_ = Recipe(float(self.l1), False, False)
+        if self._keeps_solver_head():
+            self.recipe_ = Recipe(0.0 if self.l1 == "auto" else float(self.l1), False, False)
             head = solution.head
         else:
             stages = list(solution.unfinished)
@@ -216,10 +217,28 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         values = head.beta.cpu().numpy()
         self.coef_ = (table.whole(values) if self._head_on_features() else values)[None, :]
         self.intercept_ = np.array([float(head.intercept)])
-        if not self.coef_.any():
+        if not head.converged:
+            solution.unfinished.append("head")
+
+    def _put_in_user_order(self, table: Table) -> None:
+        """Let the encoders take all features as the user orders them; constant ones count zero."""
+        for layers in self.encoders_:
+            weight, bias = layers[0]
+            varying = len(table.columns)
+            features = np.zeros((len(weight), len(table.names)))
+            features[:, table.columns] = weight[:, :varying]
+            layers[0] = (np.hstack([features, weight[:, varying:]]), bias)
+        self.pairs_ = [(int(table.columns[a]), int(table.columns[b])) for a, b in self.pairs_]
+
+    def _warn_if_constant(self, table: Table) -> None:
+        x = np.zeros((len(table.patterns.y), len(table.names)))
+        x[:, table.columns] = table.patterns.x
+        scores = self._scores(x)
+        if is_constant(expit(scores), table.patterns.y):
             warn_user(
-                f"{type(self).__name__} predicts the same probability for every row: lambda 5 "
-                f"(l1={self.recipe_.l1:g}) removed every feature. Lower l1.",
+                f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
+                f"Lower l1 (now {self.recipe_.l1:g}); under solver='alternating' also raise "
+                "weight_l2 or lower balance: the weights may have left the rows of one class.",
                 ConstantPredictionWarning,
             )
 
@@ -243,17 +262,18 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             check_binary(x, column_names(self, x.shape[1]))
         else:
             x = self.dichotomizer_.transform(x)
-        if self._head_on_features():
-            scores = x @ self.coef_[0]
-        else:
-            with threads_for(x.size):
-                scores = self._embed(x[:, self.active_]).numpy() @ self.coef_[0]
-        result: FloatArray = scores + self.intercept_[0]
-        return result
+        with threads_for(x.size):
+            return self._scores(x)
+
+    def _scores(self, x: FloatArray) -> FloatArray:
+        """Log-odds from 0/1 features."""
+        z = x if self._head_on_features() else self._embed(x).numpy()
+        scores = z @ self.coef_[0]
+        return np.asarray(scores + self.intercept_[0])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class, in the order of ``classes_``: (n_samples, 2)."""
-        positive = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -700, 700)))
+        positive = expit(self.decision_function(X))
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X: ArrayLike) -> np.ndarray:

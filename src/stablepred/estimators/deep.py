@@ -5,6 +5,7 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, Self
 
+import numpy as np
 import torch
 
 from stablepred.core import solvers
@@ -29,7 +30,7 @@ class DeepClassifier(StableClassifier):
     def _network(self, rows: Rows, seed: int, label: object) -> AutoEncoder:
         """The starting values of one auto-encoder."""
         width = max(2, rows.n_features // 2)
-        hidden = (width, width) if self.hidden is None else tuple(self.hidden)
+        hidden = (width, width) if self.hidden is None else tuple(map(int, self.hidden))
         generator = torch_generator(seed, "encoder", label)
         return AutoEncoder.random(rows.x.shape[1], hidden, generator, rows.x.device)
 
@@ -42,7 +43,7 @@ class DeepClassifier(StableClassifier):
         def train(x: FloatArray, y: FloatArray, mass: FloatArray) -> tuple[AutoEncoder, Head]:
             return self._train_anew(x, y, mass, seed, unfinished)
 
-        stable = self.stable_features_[table.active]
+        stable = self.stable_features_[table.columns]
         return EmbeddingHead(
             table.patterns,
             w,
@@ -73,7 +74,8 @@ class DeepClassifier(StableClassifier):
         super()._check_parameters()
         if self.hidden is None:
             return
-        widths: tuple[Any, ...] = tuple(self.hidden) if isinstance(self.hidden, Sequence) else ()
+        listed = isinstance(self.hidden, Sequence | np.ndarray) and not isinstance(self.hidden, str)
+        widths: tuple[Any, ...] = tuple(self.hidden) if listed else ()
         whole = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
         if not widths or not whole:
             raise InputError(
@@ -190,7 +192,7 @@ class DGBRClassifier(DeepClassifier):
         shrinking the embedding gains nothing.
     freeze_weights_after : int or None, default=None
         FWDGBR: W is fixed after this many iterations, then beta and the encoder go on under
-        L_Pre / sum(W) without L_Bal.
+        L_Pre / sum(W) without L_Bal. With the embedding head there is then no refit.
     reduced : bool, default=False
         RFWDGBR: in the fixed-weight phase drop reconstruction and decoder, and bound
         ||A^(k)||_F^2 of each layer. Without ``freeze_weights_after`` the weights are fixed after
@@ -206,6 +208,8 @@ class DGBRClassifier(DeepClassifier):
     Attributes
     ----------
     encoders_ : list of lists of (matrix, bias) pairs
+        The encoder that the head stands on (or, for ``head="features"``, those that made the
+        weights), over the features in the order of the training table.
     others : as in :class:`GBRClassifier`; with ``head="embedding"``, ``coef_`` has one entry per
         coordinate of the embedding.
 
@@ -296,7 +300,11 @@ class DGBRClassifier(DeepClassifier):
         one_of(self, "reduced", (True, False))
         one_of(self, "standardize", (True, False))
         at_least(self, "n_encoders", 1, whole=True)
-        at_least(self, "freeze_weights_after", 1, whole=True)
+        if self.freeze_weights_after is not None:
+            at_least(self, "freeze_weights_after", 1, whole=True)
+        for name in ("bias_bound", "network_bound"):
+            if getattr(self, name) is not None:
+                at_least(self, name, 0)
 
     def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
         freeze_after = self._freeze_after()
@@ -320,14 +328,19 @@ class DGBRClassifier(DeepClassifier):
     def _freeze_after(self) -> int | None:
         """Iterations before W is fixed; None when it never is."""
         if self.freeze_weights_after is not None:
-            return self.freeze_weights_after
-        return max(1, self.max_iter // 2) if self.reduced or self.bias_bound is not None else None
+            return min(self.freeze_weights_after, self.max_iter)
+        bounded = self.reduced or self.bias_bound is not None
+        return max(1, self.max_iter // 2) if bounded else None
 
     def _head_on_features(self) -> bool:
         return self.head == "features"
 
     def _keeps_solver_head(self) -> bool:
-        return self.solver == "alternating" and self.head == "embedding"
+        if self.head == "features":
+            return False
+        if self._freeze_after() is not None:
+            return True  # a refit would leave the bounds
+        return self.solver == "alternating" and self._fixes_recipe()
 
 
 PAPER_NETWORK: dict[str, Any] = {

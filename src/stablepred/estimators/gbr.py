@@ -7,7 +7,6 @@ from stablepred.core.objective import Rows
 from stablepred.core.solvers import Settings, Solution
 from stablepred.estimators.base import at_least, one_of
 from stablepred.estimators.classifier import StableClassifier
-from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState
 
@@ -145,7 +144,7 @@ class GBRClassifier(StableClassifier):
         return solvers.sequential(rows, [], settings)
 
     def _keeps_solver_head(self) -> bool:
-        return self.solver == "alternating"
+        return self.solver == "alternating" and self._fixes_recipe()
 
 
 # The switches of ``from_paper`` that GBR and DGBR share.
@@ -168,11 +167,7 @@ def check_balancing_parameters(estimator: Any) -> None:
     one_of(estimator, "refit", ("auto", False, "weighted", "plain"))
     one_of(estimator, "order", (1, 2))
     one_of(estimator, "fit_intercept", (True, False))
-    if isinstance(estimator.l1, str) and estimator.l1 != "auto":
-        raise InputError(f"l1 must be a number or 'auto', not {estimator.l1!r}.")
-    at_least(estimator, "min_effective_share", 0)
-    if estimator.min_effective_share >= 1:
-        raise InputError(
-            "min_effective_share must be under 1 (1 would hold all weights equal), but is "
-            f"{estimator.min_effective_share!r}."
-        )
+    if isinstance(estimator.l1, str):
+        one_of(estimator, "l1", ("auto",))
+    else:
+        at_least(estimator, "l1", 0)

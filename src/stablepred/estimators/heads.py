@@ -17,7 +17,7 @@ from torch import Tensor
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.patterns import Patterns
-from stablepred.evaluation.validation import RATES, redrawn_environments, score
+from stablepred.evaluation.validation import RATES, is_constant, redrawn_environments, score
 from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import child_seed, numpy_generator
@@ -205,13 +205,10 @@ def choose_recipe(
         rows += test.sum()
     if rows == 0:  # too few rows of one class to hold any out: the least shrinkage
         return recipes[-1]
-    constant = np.array([_is_constant(p, problem) for p in predictors])
+    x, y = problem.patterns.x, problem.patterns.y
+    constant = np.array([is_constant(p.probability(x), y) for p in predictors])
     scores = score(np.sqrt(squares / rows), STABILITY_WEIGHT)
     return recipes[int(np.argmin(np.where(constant & ~constant.all(), np.inf, scores)))]
-
-
-def _is_constant(predictor: Predictor, problem: HeadProblem) -> bool:
-    return bool(np.ptp(predictor.probability(problem.patterns.x)) < 1e-3)
 
 
 def _squared_errors(
@@ -227,15 +224,23 @@ def _squared_errors(
     return np.array(sums).T
 
 
-def shuffled_folds(patterns: Patterns, n_folds: int, seed: int) -> Iterator[Fold]:
-    """Stratified folds over distinct rows, so that equal rows never stand on both sides."""
+def shuffled_folds(
+    patterns: Patterns, copies: FloatArray, n_folds: int, seed: int
+) -> Iterator[Fold]:
+    """Stratified folds over rows, where each distinct row stands for so many ``copies``.
+
+    The copies of a row (up to a hundred) are dealt out to the folds one by one, and its sample
+    weight goes with them.
+    """
     if n_folds < 2:
         raise InputError(f"cv must be at least 2 folds (or a splitter), not {n_folds}.")
-    n_folds = min(n_folds, int(min(patterns.y.sum(), (1 - patterns.y).sum())))
+    units = np.clip(np.round(copies), 1, 100).astype(np.intp)
+    rows = np.repeat(np.arange(len(units)), units)
+    outcome = patterns.y[rows]
+    n_folds = min(n_folds, int(min(outcome.sum(), (1 - outcome).sum())))
     if n_folds < 2:
         return
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=child_seed(seed, "folds"))
-    for _, test in splitter.split(patterns.x, patterns.y):
-        held = np.zeros(len(patterns.y), dtype=bool)
-        held[test] = True
-        yield patterns.count * ~held, patterns.count * held
+    for _, test in splitter.split(rows, outcome):
+        held = np.bincount(rows[test], minlength=len(units)) / units
+        yield patterns.count * (1 - held), patterns.count * held

@@ -20,9 +20,10 @@ from sklearn.utils.validation import (
 
 from stablepred.data.features import checked_sample_weight
 from stablepred.estimators.balancer import GlobalBalancer
-from stablepred.estimators.base import FloatArray, take_over_when_done
+from stablepred.estimators.base import FloatArray
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
+from stablepred.fitting import take_over_when_done
 from stablepred.persistence import Storable, storable
 
 

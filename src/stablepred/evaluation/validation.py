@@ -29,6 +29,8 @@ RATES = tuple(round(0.1 * k, 1) for k in range(1, 10))
 KINDS = ("redraw", "resample")
 CRITERIA = ("score", "worst")
 
+# Predictions that vary by less than this share of the outcome's own deviation are constant.
+CONSTANT_SPREAD = 0.01
 # Effective rows that resampling must leave, as a share of the rows.
 LEAST_SHARE = 0.3
 
@@ -152,6 +154,11 @@ def criterion_value(
     if criterion == "worst":
         return np.asarray(errors.max(axis=-1))
     return score(errors, stability_weight)
+
+
+def is_constant(probability: FloatArray, target: FloatArray) -> bool:
+    """Whether predictions are (nearly) the same for every row."""
+    return bool(probability.std() <= CONSTANT_SPREAD * target.std())
 
 
 # --- tables that are not 0/1 --------------------------------------------------------------------

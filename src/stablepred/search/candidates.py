@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from stablepred.estimators.base import SMALL_SHARE, warn_user
-from stablepred.evaluation.validation import criterion_value
+from stablepred.evaluation.validation import criterion_value, is_constant
 from stablepred.exceptions import (
     ConstantPredictionWarning,
     DegenerateWeightsWarning,
@@ -26,9 +26,6 @@ from stablepred.search.environments import Split
 
 FloatArray = NDArray[np.float64]
 Params = dict[str, Any]
-
-# Predictions that vary by less than this share of the outcome's own deviation are constant.
-CONSTANT_SPREAD = 0.01
 
 
 # --- the grid -----------------------------------------------------------------------------------
@@ -161,11 +158,6 @@ def positive_probability(model: Any, X: Any) -> FloatArray:
             f"{probability.shape}. Were both classes in every training fold?"
         )
     return probability[:, 1]
-
-
-def is_constant(probability: FloatArray, target: FloatArray) -> bool:
-    """Whether predictions are (nearly) the same for every row."""
-    return bool(probability.std() <= CONSTANT_SPREAD * target.std())
 
 
 def _effective_share(model: Any) -> float:

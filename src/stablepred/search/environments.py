@@ -163,7 +163,7 @@ def found_noisy(rows: Rows, names: list[str], seed: int) -> BoolArray:
         warnings.simplefilter("ignore", StablepredWarning)
         judge.fit(x[:, order], rows.target, sample_weight=rows.weight)
     mask = np.empty(len(names), dtype=bool)
-    mask[order] = ~judge.stable_features_ & judge.active_
+    mask[order] = ~judge.stable_features_ & (x[:, order].min(axis=0) < x[:, order].max(axis=0))
     return mask
 
 

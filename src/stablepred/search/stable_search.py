@@ -14,15 +14,16 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stablepred.data.features import checked_sample_weight, column_names
-from stablepred.estimators.base import at_least, one_of, take_over_when_done, warn_user
+from stablepred.estimators.base import at_least, one_of, warn_user
 from stablepred.evaluation.metrics import listed_environments
-from stablepred.evaluation.validation import CRITERIA, KINDS, RATES, NoisyColumns
+from stablepred.evaluation.validation import CRITERIA, KINDS, RATES, NoisyColumns, is_constant
 from stablepred.exceptions import (
     ConstantPredictionWarning,
     DegenerateWeightsWarning,
     InputError,
     StablepredWarning,
 )
+from stablepred.fitting import take_over_when_done
 from stablepred.randomness import RandomState, child_seed, numpy_generator, root_seed
 from stablepred.search.adaptive import adaptive_search
 from stablepred.search.candidates import (
@@ -30,7 +31,6 @@ from stablepred.search.candidates import (
     Params,
     candidate_model,
     fit_arguments,
-    is_constant,
     listed_candidates,
     outcome_of,
     positive_probability,
@@ -276,7 +276,8 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         one_of(self, "validation", KINDS)
         one_of(self, "refit", (True, False))
         at_least(self, "stability_weight", 0)
-        at_least(self, "n_iter", 1, whole=True)
+        if self.n_iter is not None:
+            at_least(self, "n_iter", 1, whole=True)
         rates = np.asarray(self.rates, dtype=np.float64)
         if rates.ndim != 1 or len(rates) < 2 or not ((rates > 0) & (rates < 1)).all():
             raise InputError(
