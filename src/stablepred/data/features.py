@@ -21,6 +21,30 @@ from stablepred.persistence import Storable, storable
 FloatArray = NDArray[np.float64]
 
 
+def validated(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
+    """scikit-learn's ``validate_data`` as float64, with text columns named in the error."""
+    try:
+        return validate_data(estimator, X, *outcome, dtype=np.float64, **options)
+    except ValueError as error:
+        text = _text_columns(X)
+        if not text or "could not convert" not in str(error):
+            raise
+        raise InputError(
+            f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
+            "columns first, for example with scikit-learn's OneHotEncoder."
+        ) from error
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Columns of a frame that hold text, each with an example."""
+    found = []
+    for name in getattr(X, "columns", ()):
+        texts = [value for value in np.asarray(X[name]).tolist() if isinstance(value, str)]
+        if texts:
+            found.append(f"{name!r} (e.g. {texts[0]!r})")
+    return found
+
+
 def checked_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
     """Sample weights as an array: one per row, not negative, not all zero."""
     count: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
@@ -78,7 +102,7 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validate_data(self, X, dtype=np.float64)
+        x = validated(self, X)
         if self.strategy not in ("mean", "median"):
             raise InputError(f"strategy must be 'mean' or 'median', not {self.strategy!r}.")
         count = checked_sample_weight(sample_weight, x)
@@ -89,7 +113,7 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     def transform(self, X: ArrayLike) -> FloatArray:
         """0/1 features, in the order of the training columns."""
         check_is_fitted(self)
-        x = validate_data(self, X, dtype=np.float64, reset=False)
+        x = validated(self, X, reset=False)
         above: FloatArray = (x > self.thresholds_ + self.tolerances_).astype(np.float64)
         return above
 
@@ -149,7 +173,7 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
         return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validate_data(self, X, dtype=np.float64)
+        x = validated(self, X)
         if not 0 <= self.low <= self.high <= 1:
             raise InputError(
                 f"0 <= low <= high <= 1 must hold, but low={self.low} and high={self.high}."

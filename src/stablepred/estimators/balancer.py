@@ -4,12 +4,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
 from stablepred.core.threads import threads_for
-from stablepred.data.features import checked_sample_weight
+from stablepred.data.features import checked_sample_weight, validated
 from stablepred.estimators.base import (
     FloatArray,
     StableEstimator,
@@ -92,7 +91,7 @@ class GlobalBalancer(StableEstimator):
         return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validate_data(self, X, dtype=np.float64, ensure_min_samples=3)
+        x = validated(self, X, ensure_min_samples=3)
         self._check_parameters()
         device = self._torch_device(x.size)
         count = checked_sample_weight(sample_weight, x)

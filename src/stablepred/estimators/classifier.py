@@ -12,13 +12,18 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.objective import Rows, Strengths
 from stablepred.core.solvers import Settings, Solution
 from stablepred.core.threads import threads_for
-from stablepred.data.features import checked_sample_weight, column_names, expand_pairs
+from stablepred.data.features import (
+    checked_sample_weight,
+    column_names,
+    expand_pairs,
+    validated,
+)
 from stablepred.estimators.base import (
     BoolArray,
     FloatArray,
@@ -91,7 +96,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         return take_over_when_done(self, lambda attempt: attempt._fit(X, y, sample_weight))
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=3)
+        x, labels = validated(self, X, y, ensure_min_samples=3)
         self._check_parameters()
         device = self._torch_device(x.size)
         count = checked_sample_weight(sample_weight, x)
@@ -257,7 +262,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class: (n_samples,)."""
         check_is_fitted(self)
-        x = validate_data(self, X, dtype=np.float64, reset=False)
+        x = validated(self, X, reset=False)
         if self.dichotomize is None:
             check_binary(x, column_names(self, x.shape[1]))
         else:
