@@ -31,7 +31,6 @@ from stablepred.randomness import RandomState, numpy_generator, root_seed
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
-SUMMARY = ("Average_Error", "Stability_Error", "Worst_Error")
 SHOWN = 10  # features in a printed report
 
 

@@ -21,7 +21,6 @@ from stablepred.evaluation.references import (
 from stablepred.lab.methods import METHODS
 
 TEST_RATES = tuple(round(0.1 * k, 1) for k in range(1, 10))
-REFERENCES = ("constant", "oracle")
 
 
 @dataclass(frozen=True)
