@@ -10,6 +10,7 @@ One iteration of any loop is one update of its block, of several L-BFGS steps.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -242,28 +243,28 @@ def sequential(
     networks: Sequence[AutoEncoder],
     settings: Settings,
     *,
-    balance: bool = True,
+    balance: Literal["embedding", "features", "nothing"] = "embedding",
     weight_steps: int | None = None,
 ) -> Solution:
     """Encoder, then weights on its fixed embedding; weights of several encoders are averaged.
 
     The average is the geometric mean: a row counts only if every embedding wants it to. Without
-    encoders the weights balance the raw features; with ``balance=False`` they stay at one.
-    ``weight_steps`` bounds the iterations of the weights alone.
+    encoders there is no embedding, and the weights balance the features. ``weight_steps`` bounds
+    the iterations of the weights alone.
     """
     ones = torch.ones_like(rows.mass)
     solution = Solution(ones, zero_head(rows.features), [])
     weight_settings = replace(settings, max_iter=weight_steps or settings.max_iter)
-    logs = []
-    starts: Sequence[AutoEncoder | None] = networks or [None]
-    for network in starts:
-        if network is not None:
-            network, solution.head = train_encoder(rows, network, settings, solution)
-            solution.networks.append(network)
-        if balance:
-            logs.append(_balanced_weights(rows, network, weight_settings, solution).log())
-    if balance:
-        solution.w = with_mean_one(torch.stack(logs).mean(0).exp(), rows.mass)
+    for network in networks:
+        trained, solution.head = train_encoder(rows, network, settings, solution)
+        solution.networks.append(trained)
+    if balance == "nothing":
+        return solution
+    balanced: Sequence[AutoEncoder | None] = solution.networks
+    if balance == "features" or not networks:
+        balanced = [None]
+    logs = [_balanced_weights(rows, net, weight_settings, solution).log() for net in balanced]
+    solution.w = with_mean_one(torch.stack(logs).mean(0).exp(), rows.mass)
     return solution
 
 
@@ -302,11 +303,13 @@ def _balanced_weights(
     weights = _Weights(rows, torch.ones_like(rows.mass), settings.least_share)
     balance = _balance_of(rows, network, settings.standardize)
     objective = _weight_objective(rows, settings.strengths, balance)
+    embedder = solution.networks[-1] if solution.networks else None  # what the head stands on
 
     def update() -> float:
         value = weights.lower(objective)
         with torch.no_grad():
-            terms = all_terms(rows, weights(), solution.head, network, settings.standardize)
+            terms = all_terms(rows, weights(), solution.head, embedder, settings.standardize)
+            terms["balance"] = balance(rows.mass * weights())
             solution.record(terms, settings.strengths)
         return value
 

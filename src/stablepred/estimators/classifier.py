@@ -42,11 +42,14 @@ from stablepred.estimators.heads import (
     shuffled_folds,
 )
 from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.stable_features import feature_effects
+from stablepred.evaluation.stable_features import feature_effects, share_through_outcome
 from stablepred.evaluation.validation import is_constant
 from stablepred.exceptions import ConstantPredictionWarning, InputError
 from stablepred.fitting import take_over_when_done
 from stablepred.randomness import numpy_generator, root_seed
+
+# Below this share of the features' dependence the outcome has no part in it.
+LEAST_SHARE_THROUGH_OUTCOME = 0.1
 
 
 class StableClassifier(ClassifierMixin, StableEstimator):
@@ -66,6 +69,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     balance_report_: BalanceReport
     feature_effects_: pd.DataFrame
     stable_features_: BoolArray
+    share_through_outcome_: float
     encoders_: list[list[tuple[FloatArray, FloatArray]]]
 
     # What a subclass without the parameter uses.
@@ -111,6 +115,9 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         expansion = self._expansion(table, self.order)
         self.pairs_ = [] if expansion is None else expansion.pairs
         rows = self._rows(table, expansion, device)
+        self.share_through_outcome_ = share_through_outcome(
+            table.patterns.x, table.patterns.y, table.copies
+        )
         with self._progress() as on_iteration:
             solution = self._solve(rows, self._settings(on_iteration), seed)
         w = (solution.w / (rows.mass @ solution.w)).cpu().numpy()
@@ -137,7 +144,18 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     ) -> HeadProblem:
         """The last stage; a stage of it that does not converge is added to ``unfinished``."""
         stable = self.stable_features_[table.columns]
-        return FeatureHead(table.patterns, w, stable, float(self.l2), self.fit_intercept)
+        return FeatureHead(
+            table.patterns,
+            w,
+            stable,
+            self._through_outcome(),
+            float(self.l2),
+            self.fit_intercept,
+        )
+
+    def _through_outcome(self) -> bool:
+        """Whether features depend on each other through the outcome, to a noticeable share."""
+        return self.share_through_outcome_ > LEAST_SHARE_THROUGH_OUTCOME
 
     def _keeps_solver_head(self) -> bool:
         """Whether the solver's own beta is the result, rather than a head fitted after it."""
@@ -189,7 +207,9 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         self.encoders_ = [_to_numpy(network.encoder) for network in solution.networks]
         self.balance_report_ = table.balance_report(w)
         rng = numpy_generator(seed, "bootstrap")
-        effects = feature_effects(patterns.x, patterns.y, table.copies, w, rng)
+        effects = feature_effects(
+            patterns.x, patterns.y, table.copies, w, rng, through_outcome=self._through_outcome()
+        )
         whole = {name: table.whole(values) for name, values in effects.items()}
         self.feature_effects_ = pd.DataFrame({"feature": table.names} | whole)
         self.stable_features_ = whole["stable"]

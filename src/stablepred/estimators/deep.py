@@ -40,14 +40,17 @@ class DeepClassifier(StableClassifier):
         if self._head_on_features():
             return super()._head_problem(table, w, seed, unfinished)
 
-        def train(x: FloatArray, y: FloatArray, mass: FloatArray) -> tuple[AutoEncoder, Head]:
-            return self._train_anew(x, y, mass, seed, unfinished)
+        def train(
+            x: FloatArray, y: FloatArray, mass: FloatArray, share: float
+        ) -> tuple[AutoEncoder, Head]:
+            return self._train_anew(x, y, mass, share, seed, unfinished)
 
         stable = self.stable_features_[table.columns]
         return EmbeddingHead(
             table.patterns,
             w,
             stable,
+            self._through_outcome(),
             float(self.l2),
             self.fit_intercept,
             self._embed,
@@ -56,16 +59,27 @@ class DeepClassifier(StableClassifier):
         )
 
     def _train_anew(
-        self, x: FloatArray, y: FloatArray, mass: FloatArray, seed: int, unfinished: list[str]
+        self,
+        x: FloatArray,
+        y: FloatArray,
+        mass: FloatArray,
+        share: float,
+        seed: int,
+        unfinished: list[str],
     ) -> tuple[AutoEncoder, Head]:
-        """A fresh encoder and head on given rows, for a refit."""
+        """A fresh encoder and head on given rows, for a refit.
+
+        The fewer rows are effective, as a ``share``, the stronger is the network's penalty.
+        """
         device = self._torch_device(x.size)
-        wide, outcome, share = (
-            torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
-        )
-        rows = Rows(wide, outcome, share, x.shape[1])
+        wide, outcome, v = (torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass))
+        rows = Rows(wide, outcome, v, x.shape[1])
         solution = Solution(rows.mass, zero_head(rows.x), [])
         settings = self._settings(lambda stage, iteration, value: None)
+        strengths = settings.strengths
+        settings = replace(
+            settings, strengths=replace(strengths, network_l2=strengths.network_l2 / share)
+        )
         network, head = train_encoder(rows, self._network(rows, seed, "refit"), settings, solution)
         unfinished.extend("refit" for _ in solution.unfinished)
         return network.to("cpu"), head.to("cpu")
@@ -149,7 +163,8 @@ class DLRClassifier(DeepClassifier):
         at_least(self, "l1", 0)
 
     def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
-        return solvers.sequential(rows, [self._network(rows, seed, 0)], settings, balance=False)
+        networks = [self._network(rows, seed, 0)]
+        return solvers.sequential(rows, networks, settings, balance="nothing")
 
     def _head_on_features(self) -> bool:
         return False
@@ -313,7 +328,13 @@ class DGBRClassifier(DeepClassifier):
             bounded = replace(settings, max_iter=freeze_after or self.max_iter)
             solution = solvers.alternating(rows, networks[0], bounded)
         else:
-            solution = solvers.sequential(rows, networks, settings, weight_steps=freeze_after)
+            solution = solvers.sequential(
+                rows,
+                networks,
+                settings,
+                balance="embedding" if self._through_outcome() else "features",
+                weight_steps=freeze_after,
+            )
         if freeze_after is None:
             return solution
         return solvers.fixed_weights(

@@ -1,8 +1,10 @@
 """The last stage: the head under the weights, with its sparsity and refit chosen by itself.
 
 The weights depend neither on lambda_5 nor on the refit, so that many candidates cost little: each
-is fitted on the training folds and judged on held-out rows whose noisy features are redrawn
-(``stablepred.evaluation.validation``).
+is fitted on the training folds and judged on held-out rows of several environments. Where features
+depend on each other through the outcome, the noisy ones are redrawn
+(``stablepred.evaluation.validation``). Where they do not, nothing says that a tie to the outcome
+will break; what may change is how the features go together, so the held-out rows are balanced.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ from torch import Tensor
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.patterns import Patterns
-from stablepred.evaluation.validation import RATES, is_constant, redrawn_environments, score
+from stablepred.evaluation.validation import is_constant, redrawn_environments, score
 from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import child_seed, numpy_generator
@@ -63,6 +65,7 @@ class HeadProblem:
     patterns: Patterns
     w: FloatArray
     stable: BoolArray  # over the features
+    through_outcome: bool  # whether features depend on each other through the outcome
     l2: float
     fit_intercept: bool
 
@@ -73,6 +76,10 @@ class HeadProblem:
     def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
         """The recipes to choose from."""
         raise NotImplementedError
+
+    def first_of_use(self, refit: bool | str) -> bool:
+        """Whether the first candidate is taken if it is of any use, and the second one if not."""
+        return False
 
     def _masses(self, count: FloatArray) -> tuple[BoolArray, Tensor, Tensor]:
         """The rows that are there, their shares, and their shares under the weights."""
@@ -100,7 +107,8 @@ class FeatureHead(HeadProblem):
     def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
         """The path of lambda_5, on all features and on the stable ones, with each refit."""
         strengths = self._path(torch.as_tensor) if l1 == "auto" else [float(l1)]
-        subsets = (False, True) if l1 == "auto" and self.stable.any() else (False,)
+        some = l1 == "auto" and self.through_outcome and self.stable.any()
+        subsets = (False, True) if some else (False,)
         for only_stable in subsets:
             for strength in strengths:
                 for kind in REFITS if refit == "auto" else (refit,):
@@ -137,28 +145,37 @@ class FeatureHead(HeadProblem):
 
 @dataclass(frozen=True)
 class EmbeddingHead(HeadProblem):
-    """Beta on the embedding; a refit trains encoder and head anew on the stable features.
+    """Beta on the embedding; a refit trains encoder and head anew, mostly on the stable features.
 
-    ``embed`` is the fitted encoder. ``train(x, y, mass)`` trains a fresh one with its head; it is
-    given x with the noisy features set to zero, so that it cannot use them.
+    ``embed`` is the fitted encoder. ``train(x, y, mass, share)`` trains a fresh one with its head,
+    with so large a share of effective rows; it is
+    given x with the noisy features set to zero, so that it cannot use them. Where features depend
+    on each other but not through the outcome, all of them under the weights are a candidate too.
     """
 
     embed: Design
-    train: Callable[[FloatArray, FloatArray, FloatArray], tuple[AutoEncoder, Head]]
+    train: Callable[[FloatArray, FloatArray, FloatArray, float], tuple[AutoEncoder, Head]]
     widen: Callable[[FloatArray], FloatArray]  # features -> the encoder's inputs
 
     def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
         """The path of lambda_5 on the embedding as it is, then the refits."""
-        if refit in (False, "auto"):
-            for strength in self._path(self.embed) if l1 == "auto" else [float(l1)]:
-                yield Recipe(strength, False, False)
-        if not self.stable.any():
-            if refit not in (False, "auto"):
-                yield Recipe(0.0 if l1 == "auto" else float(l1), False, False)
+        fixed = 0.0 if l1 == "auto" else float(l1)
+        if self.first_of_use(refit):
+            yield from (Recipe(fixed, kind, False) for kind in ("weighted", "plain"))
             return
-        for kind in REFITS[1:] if refit == "auto" else (refit,):
-            if kind is not False:
-                yield Recipe(0.0 if l1 == "auto" else float(l1), kind, True)
+        if refit in (False, "auto") or not self.stable.any():
+            path = self._path(self.embed) if l1 == "auto" and refit != "plain" else [fixed]
+            yield from (Recipe(strength, False, False) for strength in path)
+        if refit is not False and self.stable.any():
+            yield Recipe(fixed, "plain" if refit == "auto" else refit, True)
+
+    def first_of_use(self, refit: bool | str) -> bool:
+        """All features under the weights, where no tie to the outcome is about to break.
+
+        A network trained on few effective rows is less sure of itself than a plain one; on rows
+        like those it was trained on that is a loss, elsewhere it is what keeps it stable.
+        """
+        return refit == "auto" and not self.through_outcome
 
     def fit(self, count: FloatArray, recipes: list[Recipe]) -> list[Predictor]:
         """Heads on the fitted embedding, or networks of their own."""
@@ -173,14 +190,24 @@ class EmbeddingHead(HeadProblem):
                 predictors.append(Predictor(self.embed, head))
             else:
                 v = weighted if recipe.refit == "weighted" else plain
-                predictors.append(self._refitted(x, y, v, recipe.l1))
+                used = self.stable if recipe.only_stable else np.ones_like(self.stable)
+                share = float(v.sum() ** 2 / (v**2 / plain).sum())
+                predictors.append(self._refitted(x, y, v, recipe.l1, used, share))
         return predictors
 
-    def _refitted(self, x: FloatArray, y: Tensor, v: Tensor, l1: float) -> Predictor:
-        network, start = self.train(x * self.stable, y.numpy(), v.numpy())
+    def _refitted(
+        self,
+        x: FloatArray,
+        y: Tensor,
+        v: Tensor,
+        l1: float,
+        features: BoolArray,
+        share: float,
+    ) -> Predictor:
+        network, start = self.train(x * features, y.numpy(), v.numpy(), share)
         # What was zero in training has no say in prediction either.
         weight, bias = network.encoder[0]
-        used = torch.as_tensor(self.widen(self.stable[None, :].astype(np.float64))[0])
+        used = torch.as_tensor(self.widen(features[None, :].astype(np.float64))[0])
         network.encoder[0] = (weight * used, bias)
 
         def design(x: FloatArray) -> Tensor:
@@ -192,36 +219,81 @@ class EmbeddingHead(HeadProblem):
 def choose_recipe(
     problem: HeadProblem, l1: float | str, refit: bool | str, folds: Folds, seed: int
 ) -> Recipe:
-    """The recipe as given, or the best one on redrawn held-out rows where "auto" is asked for."""
+    """The recipe as given, or the best one on held-out rows where "auto" is asked for.
+
+    On redrawn rows by Average_Error + 5 Stability_Error, on balanced rows by their error. A recipe
+    that predicts a constant, or no better than one on the rows as observed, is not chosen while
+    another is left.
+    """
     recipes = list(problem.candidates(l1, refit))
     if len(recipes) == 1:
         return recipes[0]
-    squares = np.zeros((len(recipes), len(RATES)))
-    rows = 0.0
+    if problem.first_of_use(refit):
+        errors, useless = _held_out(problem, recipes[:1], folds, seed)
+        return recipes[int(useless[0])]
+    errors, useless = _held_out(problem, recipes, folds, seed)
+    if errors is None:  # too few rows of one class to hold any out: the least shrinkage
+        return recipes[-1]
+    scores = score(errors, STABILITY_WEIGHT) if problem.through_outcome else errors[:, 1]
+    return recipes[int(np.argmin(np.where(useless & ~useless.all(), np.inf, scores)))]
+
+
+def _held_out(
+    problem: HeadProblem, recipes: list[Recipe], folds: Folds, seed: int
+) -> tuple[FloatArray | None, BoolArray]:
+    """Errors on held-out rows, (recipes, environments), and which recipes are of no use.
+
+    There are no errors where no row of one class can be held out.
+    """
+    squares, rows = np.zeros(()), np.zeros(())
     for number, (train, test) in enumerate(folds()):
         predictors = problem.fit(train, recipes)
         rng = numpy_generator(seed, "redraw", number)
-        squares += _squared_errors(problem, predictors, test, rng)
-        rows += test.sum()
-    if rows == 0:  # too few rows of one class to hold any out: the least shrinkage
-        return recipes[-1]
+        fold_squares, fold_rows = _squared_errors(problem, predictors, test, rng)
+        squares, rows = squares + fold_squares, rows + fold_rows
+    if not rows.any():
+        return None, np.zeros(len(recipes), dtype=bool)
     x, y = problem.patterns.x, problem.patterns.y
-    constant = np.array([is_constant(p.probability(x), y) for p in predictors])
-    scores = score(np.sqrt(squares / rows), STABILITY_WEIGHT)
-    return recipes[int(np.argmin(np.where(constant & ~constant.all(), np.inf, scores)))]
+    errors = np.sqrt(squares / rows)
+    useless = np.array([is_constant(p.probability(x), y) for p in predictors])
+    if not problem.through_outcome:
+        useless |= errors[:, 0] >= _constant_error(y, problem.patterns.count)
+    return errors, useless
+
+
+def _constant_error(y: FloatArray, count: FloatArray) -> float:
+    """Error of the outcome's own mean."""
+    mean = float(np.average(y, weights=count))
+    return (mean * (1 - mean)) ** 0.5
 
 
 def _squared_errors(
     problem: HeadProblem, predictors: list[Predictor], test: FloatArray, rng: np.random.Generator
-) -> FloatArray:
-    """Sum of squared errors on one fold's held-out rows: (recipes, environments)."""
+) -> tuple[FloatArray, FloatArray]:
+    """Sums of squared errors on one fold's held-out rows, (recipes, environments), and of rows."""
     held = test > 0
-    x, y, count = problem.patterns.x[held], problem.patterns.y[held], test[held]
-    sums = [
-        [count @ (y - predictor.probability(changed)) ** 2 for predictor in predictors]
-        for changed in redrawn_environments(x, y, ~problem.stable, rng)
-    ]
-    return np.array(sums).T
+    y = problem.patterns.y[held]
+    sums, rows = [], []
+    for x, count in _environments(problem, held, test[held], rng):
+        sums.append([count @ (y - predictor.probability(x)) ** 2 for predictor in predictors])
+        rows.append(count.sum())
+    return np.array(sums).T, np.array(rows)
+
+
+def _environments(
+    problem: HeadProblem, held: BoolArray, count: FloatArray, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Held-out rows of each validation environment: features, and how often each row counts.
+
+    The noisy features redrawn at each rate; or else the rows as observed, and balanced.
+    """
+    x, y = problem.patterns.x[held], problem.patterns.y[held]
+    if problem.through_outcome:
+        for changed in redrawn_environments(x, y, ~problem.stable, rng):
+            yield changed, count
+    else:
+        yield x, count
+        yield x, count * problem.w[held]
 
 
 def shuffled_folds(

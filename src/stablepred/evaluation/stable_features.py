@@ -13,6 +13,9 @@
    independent of that evidence given Y; one that is tied to Y by selection on its causes goes
    *with* it. So the sign tells the three apart, where the weighted effect alone is blind when the
    selection depends on the outcome itself.
+
+The second kind assumes that features depend on each other through the outcome, as selection on it
+or on its causes makes them. ``share_through_outcome`` measures how far they do.
 """
 
 from typing import Any
@@ -20,16 +23,19 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from stablepred.core.head import Head, fit_head
 
 FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+IndexArray = NDArray[np.intp]
 
 # One-sided level of about 0.005 for calling a feature a cause.
 CAUSE_Z = 2.58
 # One in this many witnesses (at least one) is dismissed before the rest are judged again.
 DISMISSED_AT_ONCE = 5
+# Ridge penalty of the regressions, in rows.
+RIDGE = 0.5
 
 
 def feature_effects(
@@ -38,6 +44,8 @@ def feature_effects(
     count: FloatArray,
     w: FloatArray,
     rng: np.random.Generator,
+    *,
+    through_outcome: bool = True,
     n_bootstrap: int = 200,
 ) -> dict[str, NDArray[Any]]:
     """Effect of each feature with a 95 % interval, the second evidence, and the verdict.
@@ -49,6 +57,9 @@ def feature_effects(
     rng : numpy.random.Generator
         For the bootstrap: the number of times a row is drawn is a Gamma variable with its count
         as mean (the Bayesian bootstrap, for grouped rows).
+    through_outcome : bool
+        Whether features depend on each other through the outcome. If not, the second evidence is
+        taken under the weights, which remove what they depend on each other by themselves.
     n_bootstrap : int
         Draws of the bootstrap.
 
@@ -65,7 +76,7 @@ def feature_effects(
         ]
     )
     low, high = np.nanquantile(draws, [0.025, 0.975], axis=0)
-    away = explaining_away(x, y, count)
+    away = explaining_away(x, y, count, None if through_outcome else w)
     stable = away > CAUSE_Z
     if not stable.any():
         stable = (low > 0) | (high < 0)
@@ -89,75 +100,117 @@ def weighted_effects(x: FloatArray, y: FloatArray, v: FloatArray) -> FloatArray:
     return np.where((on > 0) & (off > 0), gap, 0.0)
 
 
-def explaining_away(x: FloatArray, y: FloatArray, count: FloatArray) -> FloatArray:
+def explaining_away(
+    x: FloatArray, y: FloatArray, count: FloatArray, w: FloatArray | None = None
+) -> FloatArray:
     """Z-score of explaining away for each feature: large for causes of y.
 
     For feature j the other features' evidence is the logit of a logistic regression of y on them.
     Its covariance with x_j within the strata of y is compared with its standard error, and signed
     against the direction of the feature's own effect. Features that are no causes blur the
     evidence, and where features depend on each other they bend it, so the least convincing ones
-    are dismissed as witnesses, a few at a time, until all that are left convince; then every
-    feature is judged by those.
+    are dismissed as witnesses, a few at a time, until all that are left convince. Then every
+    feature is judged by those, each row counting by the feature's own effect *there*: a feature
+    that acts only together with another one competes only where that one is present. With row
+    weights ``w`` all of this is done under them.
     """
-    data = _Strata(x, y, count)
+    data = _Strata(x, y, count, np.ones_like(count) if w is None else w)
     witnesses = np.ones(x.shape[1], dtype=bool)
     while True:
         inside = np.flatnonzero(witnesses)
-        scores = data.competition(inside, witnesses)
+        scores = data.competition(inside)
         doubtful = inside[np.argsort(scores)][: (scores < CAUSE_Z).sum()]
         if len(doubtful) == 0 or len(inside) - len(doubtful) < 2:
-            return data.competition(np.arange(x.shape[1]), witnesses)
+            return np.array([data.local_competition(j, inside) for j in range(x.shape[1])])
         witnesses[doubtful[: max(1, len(inside) // DISMISSED_AT_ONCE)]] = False
+
+
+def share_through_outcome(x: FloatArray, y: FloatArray, count: FloatArray) -> float:
+    """How much of the features' dependence on each other goes through the outcome.
+
+        1 - (mean squared correlation given y) / (mean squared correlation)
+
+    over all pairs, both less what chance gives. Near one where selection ties features to the
+    outcome, zero where they depend on each other by themselves; it can be negative, since causes
+    of y depend on each other given y. One where they do not depend on each other at all.
+    """
+    given_y = np.zeros((x.shape[1], x.shape[1]))
+    for value in (0.0, 1.0):
+        stratum = y == value
+        given_y += count[stratum].sum() / count.sum() * _correlations(x[stratum], count[stratum])
+    above = np.triu_indices(x.shape[1], 1)
+    chance = 1 / count.sum()
+    total = np.mean(np.square(_correlations(x, count)[above])) - chance if len(above[0]) else 0.0
+    if total <= 2 * chance:
+        return 1.0
+    return float(1 - (np.mean(np.square(given_y[above])) - chance) / total)
+
+
+def _correlations(x: FloatArray, count: FloatArray) -> FloatArray:
+    """Correlations of all pairs; zero for a column without variance."""
+    centred = x - count @ x / count.sum()
+    covariance = centred.T @ (count[:, None] * centred) / count.sum()
+    deviation = np.sqrt(np.diag(covariance))
+    inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
+    return np.asarray(covariance * inverse[:, None] * inverse[None, :])
 
 
 class _Strata:
     """The data with what every test of competition needs again and again."""
 
-    def __init__(self, x: FloatArray, y: FloatArray, count: FloatArray) -> None:
-        self.x, self.y, self.count = x, y, count
+    def __init__(self, x: FloatArray, y: FloatArray, count: FloatArray, w: FloatArray) -> None:
+        self.x, self.y, self.v, self.squares = x, y, count * w, count * w**2
         self.features, self.outcome = torch.as_tensor(x), torch.as_tensor(y)
-        self.mass = torch.as_tensor(count / count.sum())
+        self.mass = torch.as_tensor(self.v / self.v.sum())
+        self.ridge = RIDGE * float(self.squares.sum() / self.v.sum() ** 2)
 
-    def _regression(self, columns: NDArray[Any], start: Head | None = None) -> Head:
+    def _regression(self, z: Tensor) -> Head:
         """A lightly penalised logistic regression of y on some columns."""
-        return fit_head(
-            self.features[:, columns],
-            self.outcome,
-            self.mass,
-            l2=0.5 / float(self.count.sum()),
-            l1=0.0,
-            start=start,
-            tol=1e-8,
-        )
+        return fit_head(z, self.outcome, self.mass, l2=self.ridge, l1=0.0, tol=1e-8)
 
-    def competition(self, judged: NDArray[Any], witnesses: BoolArray) -> FloatArray:
-        """Z-scores of the ``judged`` features against the other ``witnesses``."""
-        jury = np.flatnonzero(witnesses)
-        whole = self._regression(jury)
-        scores = np.zeros(len(judged))
-        for k, j in enumerate(judged):
-            others = jury[jury != j]
-            if len(others) == 0:
-                continue
-            if witnesses[j]:
-                keep = torch.as_tensor(jury != j)
-                own = float(whole.beta[~keep])
-                start = Head(whole.beta[keep], whole.intercept)
-                evidence = self._regression(others, start).logits(self.features[:, others])
-            else:
-                own = float(self._regression(np.append(jury, j)).beta[-1])
-                evidence = whole.logits(self.features[:, jury])
-            scores[k] = -np.sign(own) * self._within_strata(self.x[:, j], evidence.numpy())
-        return scores
+    def competition(self, witnesses: IndexArray) -> FloatArray:
+        """Z-scores of all witnesses, each against the other ones.
 
-    def _within_strata(self, feature: FloatArray, evidence: FloatArray) -> float:
-        """Covariance given y, over its standard error."""
-        covariance, variance = 0.0, 0.0
+        What the others say without j follows from the regression on all by one Newton step: with
+        C the inverse of its curvature, leaving out j moves the coefficients by -C_.j b_j / C_jj.
+        """
+        z = self.features[:, witnesses]
+        fitted = self._regression(z)
+        wide = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
+        chance = torch.sigmoid(fitted.logits(z))
+        curvature = wide.T @ ((self.mass * chance * (1 - chance))[:, None] * wide)
+        curvature.diagonal()[:-1] += 2 * self.ridge
+        inverse = torch.linalg.pinv(curvature, hermitian=True)[:, :-1]  # (k + 1, k)
+        step = inverse * (fitted.beta / inverse.diagonal().clamp_min(1e-300))
+        evidence = fitted.logits(z)[:, None] - wide @ step  # (n, k)
+        signed = self._centred(evidence.numpy()) * np.sign(fitted.beta.numpy())
+        return self._within_strata(self.x[:, witnesses], signed)
+
+    def local_competition(self, j: int, witnesses: IndexArray) -> float:
+        """Z-score of any feature, by its own effect in each row."""
+        others = witnesses[witnesses != j]
+        if len(others) == 0:
+            return 0.0
+        z, own = self.features[:, others], self.features[:, [j]]
+        evidence = self._regression(z).logits(z).numpy()
+        deviations = z - self.mass @ z
+        fitted = self._regression(torch.cat([z, own, own * deviations], dim=1))
+        main, slopes = fitted.beta[len(others)], fitted.beta[len(others) + 1 :]
+        effect = (main + deviations @ slopes).numpy()  # (n,)
+        signed = effect * self._centred(evidence)
+        return float(self._within_strata(self.x[:, [j]], signed[:, None])[0])
+
+    def _centred(self, values: FloatArray) -> FloatArray:
+        """Deviations from the mean given y, for one or several columns."""
+        centred = values.copy()
         for value in (0.0, 1.0):
             stratum = self.y == value
-            rows = self.count[stratum]
-            a = feature[stratum] - np.average(feature[stratum], weights=rows)
-            b = evidence[stratum] - np.average(evidence[stratum], weights=rows)
-            covariance += float(rows @ (a * b))
-            variance += float(rows @ (a * b) ** 2)
-        return 0.0 if variance == 0 else covariance / variance**0.5
+            centred[stratum] -= np.average(values[stratum], axis=0, weights=self.v[stratum])
+        return centred
+
+    def _within_strata(self, features: FloatArray, evidence: FloatArray) -> FloatArray:
+        """Minus the covariance of each feature with its evidence given y, over its deviation."""
+        products = -self._centred(features) * self._centred(evidence)  # (n, k)
+        deviation = np.sqrt(self.squares @ products**2)
+        scores = np.zeros(products.shape[1])
+        return np.divide(self.v @ products, deviation, out=scores, where=deviation > 0)
