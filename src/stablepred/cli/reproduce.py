@@ -1,20 +1,20 @@
 """``stablepred reproduce``: run the library's own studies and write their records and tables."""
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from stablepred.lab import tuning_report, tuning_study
+from stablepred.lab import paper, paper_report, tuning_report, tuning_study
+from stablepred.lab.experiment import compute
 from stablepred.lab.records import Records, run_missing
 
 # Development uses seeds below; published tables start here.
 FIRST_SEED = tuning_report.PUBLISHED_FROM
 RESULTS = Path("results")
-Study = Callable[[list[int], bool, Path, int, str], list[Path]]
+NAMES = [*paper.FIGURES, paper.EVERYTHING, tuning_study.NAME]
 
 
 def _tuning_study(
@@ -27,7 +27,14 @@ def _tuning_study(
     return [records.path, *tuning_report.write_tables(records, cases, folder, command)]
 
 
-STUDIES: dict[str, Study] = {tuning_study.NAME: _tuning_study}
+def _figures(
+    name: str, seeds: list[int], quick: bool, folder: Path, jobs: int, command: str
+) -> list[Path]:
+    figures = paper.named_figures(name, quick=quick)
+    records = Records(folder / "records.jsonl")
+    definitions = [d for figure in figures for d in figure.definitions(seeds)]
+    run_missing(definitions, compute, records, title=name, jobs=jobs)
+    return [records.path, *paper_report.write(name, figures, seeds, records, folder, command)]
 
 
 def reproduce(
@@ -44,15 +51,16 @@ def reproduce(
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
     output: Annotated[Path, typer.Option(help="Folder for records and tables.")] = RESULTS,
 ) -> None:
-    """Run studies by name and write records and tables.
+    """Run studies by name and write records, tables and figures.
 
-    What is recorded already is not computed again, so an interrupted run goes on where it stopped.
+    What is recorded already is not computed again, so an interrupted run goes on where it stopped,
+    and a finished one is only drawn again.
     """
-    unknown = [name for name in names or [] if name not in STUDIES]
+    unknown = [name for name in names or [] if not _known(name)]
     if not names or unknown:
         for name in unknown:
             typer.echo(f"unknown study {name!r}.", err=True)
-        typer.echo("The studies are: " + ", ".join(STUDIES), err=bool(unknown))
+        typer.echo("The studies are: " + ", ".join(NAMES), err=bool(unknown))
         raise typer.Exit(2 if unknown else 0)
     console = Console()
     for name in dict.fromkeys(names):
@@ -61,5 +69,14 @@ def reproduce(
         options += [] if output == RESULTS else ["--output", str(output)]
         command = shlex.join(["stablepred", "reproduce", name, *options])
         chosen = list(range(first_seed, first_seed + seeds))
-        for path in STUDIES[name](chosen, quick, output / name, jobs, command):
+        if name == tuning_study.NAME:
+            paths = _tuning_study(chosen, quick, output / name, jobs, command)
+        else:
+            folder = output / paper.EVERYTHING
+            paths = _figures(name, chosen, quick, folder, jobs, command)
+        for path in paths:
             console.print(f"written: {path}", highlight=False, soft_wrap=True)
+
+
+def _known(name: str) -> bool:
+    return name == tuning_study.NAME or bool(paper.named_figures(name, quick=False))

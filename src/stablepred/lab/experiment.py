@@ -1,0 +1,250 @@
+"""Experiments as frozen definitions, and what one run of them records.
+
+A run is one method in one panel with one seed. Its record is keyed by a definition that holds the
+panel, the seed, the method's name, all its settings and its revision, so that a changed default
+of one method needs only that method's runs again. What is the same in two figures is run once: the
+name of a panel is not part of the definition.
+"""
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, roc_auc_score
+from threadpoolctl import threadpool_limits
+
+from stablepred._version import __version__
+from stablepred.core.threads import threads_for
+from stablepred.data.environment import Environment
+from stablepred.data.synthetic import SyntheticWorld
+from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
+from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
+from stablepred.evaluation.validation import RATES
+from stablepred.lab.methods import METHODS
+from stablepred.lab.records import Definition, Result
+from stablepred.randomness import child_seed, numpy_generator
+
+REFERENCES = "references"
+# Raised when the references or the environments of a run change.
+REVISION = 1
+LINE = np.linspace(0, 1, 51)  # the shares of LR along the shrinkage line
+
+
+# --- definitions --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One training environment and its test environments.
+
+    Attributes
+    ----------
+    name : str
+        Figure and letter; not part of what is run.
+    world : SyntheticWorld
+    n : int
+        Training rows.
+    train_bias : float
+        Bias rate r of the training environment.
+    test_biases, test_rows
+        Bias rates of the test environments, and rows of each.
+    permuted : bool
+        Whether the columns stand in a random order, another one for every seed.
+    keeps_encoder : bool
+        Whether records keep the encoder's first matrix.
+    """
+
+    name: str
+    world: SyntheticWorld
+    n: int
+    train_bias: float
+    test_biases: tuple[float, ...] = RATES
+    test_rows: int = 10_000
+    permuted: bool = False
+    keeps_encoder: bool = False
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """Everything but the name, as plain values."""
+        rest = {name: value for name, value in vars(self).items() if name not in ("name", "world")}
+        return rest | {"world": asdict(self.world), "test_biases": list(self.test_biases)}
+
+    @classmethod
+    def of(cls, definition: Definition) -> Self:
+        """The panel that a definition describes."""
+        values = dict(definition)
+        values["world"] = SyntheticWorld(**values["world"])
+        values["test_biases"] = tuple(values["test_biases"])
+        return cls(name="", **values)
+
+    def quick(self) -> Self:
+        """A small version that shows that it runs."""
+        features = {20: 10, 40: 12, 80: 14}[self.world.n_features]
+        biased = min(self.world.biased, 0.3)  # so that at stable=.6 none is both
+        world = replace(self.world, n_features=features, biased=biased)
+        return replace(self, world=world, n=self.n // 10, test_rows=200)
+
+
+def references_definition(panel: Panel, seed: int) -> Definition:
+    """The constant, the shrinkage line and the oracle of a panel."""
+    return {"kind": REFERENCES, "revision": REVISION, "panel": panel.definition, "seed": seed}
+
+
+def run_definition(panel: Panel, seed: int, method: str, **changes: Any) -> Definition:
+    """One method in one panel with one seed; ``changes`` are to its defaults."""
+    return {
+        "kind": "run",
+        "revision": [REVISION, METHODS[method].revision],
+        "panel": panel.definition,
+        "seed": seed,
+        "method": method,
+        "settings": METHODS[method].settings(**changes),
+    }
+
+
+# --- data ---------------------------------------------------------------------------------------
+
+
+class Data(NamedTuple):
+    """What a run is trained and tested on."""
+
+    train: Environment
+    tests: list[Environment]
+
+
+@lru_cache(maxsize=4)
+def environments(panel: Panel, seed: int) -> Data:
+    """The environments of a panel; the test environments are drawn from a seed of their own."""
+    world, test_seed = panel.world, child_seed(seed, "test")
+    train = world.sample(panel.n, bias_rate=panel.train_bias, random_state=seed)
+    tests = [
+        world.sample(panel.test_rows, bias_rate=rate, random_state=test_seed)
+        for rate in panel.test_biases
+    ]
+    if not panel.permuted:
+        return Data(train, tests)
+    order = numpy_generator(seed, "columns").permutation(world.feature_names).tolist()
+    moved = [replace(part, X=part.X[order]) for part in (train, *tests)]
+    return Data(moved[0], moved[1:])
+
+
+# --- what is recorded ---------------------------------------------------------------------------
+
+
+def compute(definition: Definition) -> Result:
+    """Run what a definition describes, on one thread."""
+    panel, seed = Panel.of(definition["panel"]), definition["seed"]
+    started = time.perf_counter()
+    with threadpool_limits(1), threads_for(0):
+        data = environments(panel, seed)
+        if definition["kind"] == REFERENCES:
+            result = _references(panel, data)
+        else:
+            result = _run(panel, data, definition)
+    return result | {
+        "version": __version__,
+        "seconds": round(time.perf_counter() - started, 3),
+        "finished": round(time.time()),
+    }
+
+
+def _references(panel: Panel, data: Data) -> Result:
+    train, tests = data
+    lr = LogisticRegression().fit(train.X, train.y)
+    line = shrinkage_line(lr, train, tests, shares=LINE)
+    return {
+        "constant": errors_of(ConstantPredictor(train), tests),
+        "oracle": errors_of(Oracle(train, panel.world.stable_features), tests),
+        "line": {name: line[name].round(5).tolist() for name in line},
+        "base_rate": round(float(train.y.mean()), 4),
+    }
+
+
+def _run(panel: Panel, data: Data, definition: Definition) -> Result:
+    model = METHODS[definition["method"]](definition["seed"]).set_params(**definition["settings"])
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(data.train.X, data.train.y)
+    fit_seconds = time.perf_counter() - started
+    return {
+        **errors_of(model, data.tests),
+        "fit_seconds": round(fit_seconds, 3),
+        "warnings": short_warnings(caught),
+        **_fitted_facts(model),
+        **_verdict(model, panel.world),
+        **(_encoder(model) if panel.keeps_encoder else {}),
+    }
+
+
+def errors_of(model: Any, tests: Sequence[Environment]) -> Result:
+    """Errors per test environment, and both summaries."""
+    errors = environment_errors(model, tests)
+    return {
+        "errors": {str(name): round(float(error), 6) for name, error in errors.items()},
+        "average": round(average_error(errors), 6),
+        "stability": round(stability_error(errors), 6),
+    }
+
+
+def short_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Category and first sentence of each distinct warning."""
+    texts = (f"{w.category.__name__}: {str(w.message).split('. ')[0][:160]}" for w in caught)
+    return list(dict.fromkeys(texts))
+
+
+def _fitted_facts(model: Any) -> Result:
+    """Effective sample share, iterations and convergence, as far as the model has them."""
+    report = getattr(model, "balance_report_", None)
+    recipe = getattr(model, "recipe_", None)
+    return {
+        "effective_share": None if report is None else round(report.effective_share, 5),
+        "n_iter": int(np.max(model.n_iter_)),
+        "converged": getattr(model, "converged_", None),
+        "recipe": None if recipe is None else str(recipe),
+    }
+
+
+def _verdict(model: Any, world: SyntheticWorld) -> Result:
+    """The features found stable, against those that are."""
+    if not hasattr(model, "stable_features_"):
+        return {"stable_features": None, "f1": None, "auc": {}}
+    names = model.feature_names_in_
+    true = np.isin(names, world.stable_features)
+    aucs = {
+        evidence: round(float(roc_auc_score(true, values)), 4)
+        for evidence, values in _evidence(model.feature_effects_)
+    }
+    return {
+        "stable_features": names[model.stable_features_].tolist(),
+        "f1": round(float(f1_score(true, model.stable_features_, zero_division=0.0)), 4),
+        "auc": aucs,
+    }
+
+
+def _evidence(effects: pd.DataFrame) -> Iterator[tuple[str, np.ndarray]]:
+    """Scores that should be larger for stable features: the effect in units of its interval."""
+    width = (effects["high"] - effects["low"]).to_numpy()
+    yield "effect", np.abs(effects["effect"].to_numpy()) / np.maximum(width, 1e-12)
+    for name in effects.columns.difference(["feature", "effect", "low", "high", "stable"]):
+        if pd.api.types.is_numeric_dtype(effects[name]):
+            yield str(name), effects[name].to_numpy(np.float64)
+
+
+def _encoder(model: Any) -> Result:
+    """A^(1) of the encoder that the head stands on, one row per feature in the world's order."""
+    encoders = getattr(model, "encoders_", [])
+    if not encoders:
+        return {}
+    matrix = np.vstack([layers[0][0] for layers in encoders])[:, : model.n_features_in_]
+    return {"first_layer": {str(n): c.round(3).tolist() for n, c in _columns(model, matrix)}}
+
+
+def _columns(model: Any, matrix: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    return zip(model.feature_names_in_, matrix.T, strict=True)

@@ -1,0 +1,188 @@
+"""Records -> tables: one row per run, then one row per panel and method."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy.stats import t as student
+
+from stablepred.lab.experiment import LINE, Panel, references_definition, run_definition
+from stablepred.lab.methods import METHODS
+from stablepred.lab.records import Records, Result
+
+TITLES = {"s_indep_v": "S⊥V", "s_to_v": "S→V", "v_to_s": "V→S"}
+ERRORS = {"average": "Average_Error", "stability": "Stability_Error"}
+NAMES = (*METHODS, "constant", "oracle")
+
+
+class Interval(NamedTuple):
+    """A mean over seeds and half the width of its 95 % interval (NaN for a single seed)."""
+
+    mean: float
+    half: float
+
+
+def mean_interval(values: npt.ArrayLike) -> Interval:
+    """The t interval of the mean."""
+    numbers = np.asarray(values, dtype=np.float64)
+    if len(numbers) < 2:
+        return Interval(float(numbers.mean()), float("nan"))
+    return Interval(
+        float(numbers.mean()),
+        float(student.ppf(0.975, len(numbers) - 1)) * standard_error(numbers),
+    )
+
+
+def standard_error(values: npt.ArrayLike) -> float:
+    """Standard error of the mean over seeds."""
+    numbers = np.asarray(values, dtype=np.float64)
+    return float(numbers.std(ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else float("nan")
+
+
+# --- one row per run ----------------------------------------------------------------------------
+
+
+def runs_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records) -> pd.DataFrame:
+    """One row per panel, seed and method or reference, with an ``error r=...`` per environment."""
+    rows: list[dict[str, Any]] = []
+    for panel in panels:
+        described = describe(panel)
+        for seed in seeds:
+            found = {m: records[run_definition(panel, seed, m)] for m in METHODS}
+            references = records[references_definition(panel, seed)]
+            found |= {name: references[name] for name in ("constant", "oracle")}
+            for method, result in found.items():
+                rows.append(described | {"seed": seed, "method": method} | _numbers(result))
+    return pd.DataFrame(rows)
+
+
+def describe(panel: Panel) -> dict[str, Any]:
+    """The panel in columns of a table."""
+    world = panel.world
+    return {
+        "panel": panel.name,
+        "shift": "P(Y|V)" if world.shift == "y_given_v" else "P(V|S)",
+        "setting": TITLES[world.setting],
+        "bias on": world.bias_on or "Z(S)",
+        "stable": world.stable,
+        "n": panel.n,
+        "p": world.n_features,
+        "r": panel.train_bias,
+    }
+
+
+def _numbers(result: Result) -> dict[str, Any]:
+    return {
+        "average": result["average"],
+        "stability": result["stability"],
+        **{f"error {name}": error for name, error in result["errors"].items()},
+        "effective share": result.get("effective_share"),
+        "F1": result.get("f1"),
+        **{f"AUC {name}": value for name, value in result.get("auc", {}).items()},
+        "seconds": result.get("fit_seconds"),
+        "warnings": "; ".join(result.get("warnings", [])),
+    }
+
+
+def mean_line(panel: Panel, seeds: Sequence[int], records: Records) -> pd.DataFrame:
+    """The shrinkage line of LR, means over seeds; indexed by the share of LR."""
+    lines = [records[references_definition(panel, seed)]["line"] for seed in seeds]
+    columns = {name: np.mean([line[name] for line in lines], axis=0) for name in ERRORS.values()}
+    return pd.DataFrame(columns, index=pd.Index(LINE, name="share"))
+
+
+def as_stable_on_line(line: pd.DataFrame, stability: float) -> pd.Series:
+    """The least shrunk point of a line that is as stable; the constant where none is."""
+    stable = line[line["Stability_Error"] <= stability]
+    return (stable if len(stable) else line.iloc[:1]).iloc[-1]
+
+
+# --- one row per panel and method ---------------------------------------------------------------
+
+
+class Gap(NamedTuple):
+    """The share of the way from LR to the oracle that a method closes, over means of seeds."""
+
+    share: float
+    defined: bool
+
+    def __str__(self) -> str:
+        return f"{self.share:.0%}" if self.defined else "undefined"
+
+
+def gap(runs: pd.DataFrame, method: str, error: str) -> Gap:
+    """(LR - method) / (LR - oracle); undefined where LR - oracle is under two standard errors."""
+    lr, chosen, oracle = (by_seed(runs, name, error) for name in ("LR", method, "oracle"))
+    whole = lr - oracle
+    # With one seed there is no standard error; the sign alone decides.
+    margin = 0.0 if len(whole) < 2 else 2 * standard_error(whole)
+    defined = bool(whole.mean() > margin)
+    share = float((lr - chosen).mean() / whole.mean()) if defined else float("nan")
+    return Gap(share, defined)
+
+
+def both_gaps(runs: pd.DataFrame, method: str) -> Gap:
+    """The smaller of the gaps that are defined."""
+    gaps = [gap(runs, method, error) for error in ERRORS]
+    defined = [g for g in gaps if g.defined]
+    return min(defined, key=lambda g: g.share) if defined else gaps[0]
+
+
+def by_seed(runs: pd.DataFrame, method: str, column: str) -> pd.Series:
+    """A column of one method, indexed by seed."""
+    rows = runs[runs["method"] == method]
+    return rows.set_index("seed")[column].astype(np.float64)
+
+
+def summary_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds with half-widths of their intervals, gaps, shares and F1, as numbers."""
+    rows = []
+    described = list(runs.columns[: runs.columns.get_loc("seed")])
+    for _, panel in runs.groupby("panel", sort=False):
+        head = panel.iloc[0][described].to_dict()
+        for method in NAMES:
+            rows.append(head | {"method": method} | _summary(panel, method))
+    return pd.DataFrame(rows)
+
+
+def _summary(runs: pd.DataFrame, method: str) -> dict[str, Any]:
+    row: dict[str, Any] = {}
+    for error, title in ERRORS.items():
+        row[title], row[f"{title} ±"] = mean_interval(by_seed(runs, method, error))
+    for error in ERRORS:
+        row[f"{error} gap"] = gap(runs, method, error).share
+    row["both gaps"] = both_gaps(runs, method).share
+    for column in ("effective share", "F1", "seconds"):
+        row[column] = by_seed(runs, method, column).mean()
+    row["least share"] = by_seed(runs, method, "effective share").min()
+    row["seeds"] = runs["seed"].nunique()
+    return row
+
+
+def readable(summary: pd.DataFrame) -> pd.DataFrame:
+    """The summary as text, for Markdown."""
+    table = summary[["panel", "setting", "bias on", "n", "p", "r", "method"]].astype(str)
+    for title in ERRORS.values():
+        table[title] = [
+            f"{mean:.3f}" + ("" if np.isnan(half) else f" ± {half:.3f}")
+            for mean, half in zip(summary[title], summary[f"{title} ±"], strict=True)
+        ]
+    for column in ("average gap", "stability gap", "both gaps"):
+        compared = ~summary["method"].isin(["LR", "constant", "oracle"])
+        shares = summary[column].map(lambda v: "undefined" if np.isnan(v) else f"{v:.0%}")
+        table[column] = shares.where(compared, "")
+    for column in ("effective share", "F1", "seconds"):
+        digits = 1 if column == "seconds" else 2
+        table[column] = summary[column].map(
+            lambda v, digits=digits: "" if np.isnan(v) else f"{v:.{digits}f}"
+        )
+    return table
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """A frame without its index as a Markdown table."""
+    rows = [list(map(str, frame.columns)), ["---"] * len(frame.columns)]
+    rows += [["" if pd.isna(v) else str(v) for v in row] for row in frame.to_numpy(dtype=object)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
