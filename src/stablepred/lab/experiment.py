@@ -17,10 +17,8 @@ import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
-from threadpoolctl import threadpool_limits
 
-from stablepred._version import __version__
-from stablepred.core.threads import threads_for
+from stablepred import theory
 from stablepred.data.environment import Environment
 from stablepred.data.synthetic import SyntheticWorld
 from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
@@ -30,9 +28,9 @@ from stablepred.lab.methods import METHODS
 from stablepred.lab.records import Definition, Result
 from stablepred.randomness import child_seed, numpy_generator
 
-REFERENCES = "references"
 # Raised when the references or the environments of a run change.
 REVISION = 1
+NOT_RUN = ("name", "tuned", "small")  # of a panel
 LINE = np.linspace(0, 1, 51)  # the shares of LR along the shrinkage line
 
 
@@ -58,6 +56,10 @@ class Panel:
         Whether the columns stand in a random order, another one for every seed.
     keeps_encoder : bool
         Whether records keep the encoder's first matrix.
+    tuned : bool
+        Whether the methods are also tuned there; not part of what is run.
+    small : bool
+        Whether this is the small version of a panel; not part of what is run.
     """
 
     name: str
@@ -68,12 +70,14 @@ class Panel:
     test_rows: int = 10_000
     permuted: bool = False
     keeps_encoder: bool = False
+    tuned: bool = False
+    small: bool = False
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Everything but the name, as plain values."""
-        rest = {name: value for name, value in vars(self).items() if name not in ("name", "world")}
-        return rest | {"world": asdict(self.world), "test_biases": list(self.test_biases)}
+        """Everything that decides what is run, as plain values."""
+        values = asdict(self) | {"test_biases": list(self.test_biases)}
+        return {name: value for name, value in values.items() if name not in NOT_RUN}
 
     @classmethod
     def of(cls, definition: Definition) -> Self:
@@ -88,12 +92,12 @@ class Panel:
         features = {20: 10, 40: 12, 80: 14}[self.world.n_features]
         biased = min(self.world.biased, 0.3)  # so that at stable=.6 none is both
         world = replace(self.world, n_features=features, biased=biased)
-        return replace(self, world=world, n=self.n // 10, test_rows=200)
+        return replace(self, world=world, n=self.n // 10, test_rows=200, small=True)
 
 
 def references_definition(panel: Panel, seed: int) -> Definition:
     """The constant, the shrinkage line and the oracle of a panel."""
-    return {"kind": REFERENCES, "revision": REVISION, "panel": panel.definition, "seed": seed}
+    return {"kind": "references", "revision": REVISION, "panel": panel.definition, "seed": seed}
 
 
 def run_definition(panel: Panel, seed: int, method: str, **changes: Any) -> Definition:
@@ -106,6 +110,11 @@ def run_definition(panel: Panel, seed: int, method: str, **changes: Any) -> Defi
         "method": method,
         "settings": METHODS[method].settings(**changes),
     }
+
+
+def theory_definition(rows: Sequence[int], features: Sequence[int]) -> Definition:
+    """E[alpha] for numbers of rows and of features."""
+    return {"kind": "theory", "revision": 1, "rows": list(rows), "features": list(features)}
 
 
 # --- data ---------------------------------------------------------------------------------------
@@ -137,25 +146,10 @@ def environments(panel: Panel, seed: int) -> Data:
 # --- what is recorded ---------------------------------------------------------------------------
 
 
-def compute(definition: Definition) -> Result:
-    """Run what a definition describes, on one thread."""
-    panel, seed = Panel.of(definition["panel"]), definition["seed"]
-    started = time.perf_counter()
-    with threadpool_limits(1), threads_for(0):
-        data = environments(panel, seed)
-        if definition["kind"] == REFERENCES:
-            result = _references(panel, data)
-        else:
-            result = _run(panel, data, definition)
-    return result | {
-        "version": __version__,
-        "seconds": round(time.perf_counter() - started, 3),
-        "finished": round(time.time()),
-    }
-
-
-def _references(panel: Panel, data: Data) -> Result:
-    train, tests = data
+def references(definition: Definition) -> Result:
+    """The references of a panel, with one seed."""
+    panel = Panel.of(definition["panel"])
+    train, tests = environments(panel, definition["seed"])
     lr = LogisticRegression().fit(train.X, train.y)
     line = shrinkage_line(lr, train, tests, shares=LINE)
     return {
@@ -166,8 +160,11 @@ def _references(panel: Panel, data: Data) -> Result:
     }
 
 
-def _run(panel: Panel, data: Data, definition: Definition) -> Result:
-    model = METHODS[definition["method"]](definition["seed"]).set_params(**definition["settings"])
+def run(definition: Definition) -> Result:
+    """One method in a panel, with one seed."""
+    panel, seed = Panel.of(definition["panel"]), definition["seed"]
+    data = environments(panel, seed)
+    model = METHODS[definition["method"]](seed).set_params(**definition["settings"])
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -177,8 +174,7 @@ def _run(panel: Panel, data: Data, definition: Definition) -> Result:
         **errors_of(model, data.tests),
         "fit_seconds": round(fit_seconds, 3),
         "warnings": short_warnings(caught),
-        **_fitted_facts(model),
-        **_verdict(model, panel.world),
+        **fitted_facts(model, panel.world),
         **(_encoder(model) if panel.keeps_encoder else {}),
     }
 
@@ -199,8 +195,8 @@ def short_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
     return list(dict.fromkeys(texts))
 
 
-def _fitted_facts(model: Any) -> Result:
-    """Effective sample share, iterations and convergence, as far as the model has them."""
+def fitted_facts(model: Any, world: SyntheticWorld) -> Result:
+    """Effective sample share, convergence and verdict, as far as the model has them."""
     report = getattr(model, "balance_report_", None)
     recipe = getattr(model, "recipe_", None)
     return {
@@ -208,6 +204,7 @@ def _fitted_facts(model: Any) -> Result:
         "n_iter": int(np.max(model.n_iter_)),
         "converged": getattr(model, "converged_", None),
         "recipe": None if recipe is None else str(recipe),
+        **_verdict(model, world),
     }
 
 
@@ -248,3 +245,15 @@ def _encoder(model: Any) -> Result:
 
 def _columns(model: Any, matrix: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     return zip(model.feature_names_in_, matrix.T, strict=True)
+
+
+def expected_imbalance(definition: Definition) -> Result:
+    """E[alpha], one list over the numbers of rows for each number of features."""
+    rows = np.array(definition["rows"])
+    return {
+        "expected": {str(p): _curve(rows, p) for p in definition["features"]},
+    }
+
+
+def _curve(rows: np.ndarray, p: int) -> list[float]:
+    return np.round(theory.expected_imbalance(rows, p), 6).tolist()

@@ -1,6 +1,8 @@
 """Records -> tables: one row per run, then one row per panel and method."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from string import ascii_lowercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,8 +11,10 @@ import pandas as pd
 from scipy.stats import t as student
 
 from stablepred.lab.experiment import LINE, Panel, references_definition, run_definition
+from stablepred.lab.figures import ENCODERS, EmbeddingFigure, StrengthFigure, Sweep
 from stablepred.lab.methods import METHODS
 from stablepred.lab.records import Records, Result
+from stablepred.lab.tuned import tuned_definition
 
 TITLES = {"s_indep_v": "S⊥V", "s_to_v": "S→V", "v_to_s": "V→S"}
 ERRORS = {"average": "Average_Error", "stability": "Stability_Error"}
@@ -62,6 +66,7 @@ def describe(panel: Panel) -> dict[str, Any]:
     """The panel in columns of a table."""
     world = panel.world
     return {
+        "figure": panel.name.rstrip(ascii_lowercase),
         "panel": panel.name,
         "shift": "P(Y|V)" if world.shift == "y_given_v" else "P(V|S)",
         "setting": TITLES[world.setting],
@@ -181,8 +186,80 @@ def readable(summary: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def markdown(frame: pd.DataFrame) -> str:
-    """A frame without its index as a Markdown table."""
-    rows = [list(map(str, frame.columns)), ["---"] * len(frame.columns)]
-    rows += [["" if pd.isna(v) else str(v) for v in row] for row in frame.to_numpy(dtype=object)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+# --- what the figures show ----------------------------------------------------------------------
+
+
+def curves_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean error and half-width per method and test environment of one panel."""
+    environments = [column for column in runs.columns if column.startswith("error r=")]
+    rows = [
+        (method, float(name.removeprefix("error r=")), *mean_interval(by_seed(runs, method, name)))
+        for method in NAMES
+        for name in environments
+    ]
+    return pd.DataFrame(rows, columns=["method", "rate", "mean", "half"])
+
+
+def strengths_table(
+    figure: StrengthFigure, sweep: Sweep, seeds: Sequence[int], records: Records
+) -> pd.DataFrame:
+    """Both errors, by value and seed, over one strength."""
+    rows = []
+    for value in sweep.values:
+        for seed in seeds:
+            result = records[figure.definition(sweep, value, seed)]
+            rows.append((value, seed, result["average"], result["stability"]))
+    return pd.DataFrame(rows, columns=["value", "seed", *ERRORS])
+
+
+def noisy_share(result: Result, stable_features: Sequence[str]) -> float:
+    """Share of the noisy features in the column norms of A^(1).
+
+    sum over noisy j of ||A^(1)_j|| / sum over all j of ||A^(1)_j||
+    """
+    norms = {name: float(np.linalg.norm(c)) for name, c in result["first_layer"].items()}
+    total = sum(norms.values())
+    noisy = sum(norm for name, norm in norms.items() if name not in stable_features)
+    return noisy / total if total > 0 else float("nan")
+
+
+def shares_table(figure: EmbeddingFigure, seeds: Sequence[int], records: Records) -> pd.DataFrame:
+    """Mean share of the noisy features in A^(1), with its half-width, by method."""
+    (panel,) = figure.panels
+    rows = []
+    for method in ENCODERS:
+        results = [records[run_definition(panel, seed, method)] for seed in seeds]
+        shares = [noisy_share(result, panel.world.stable_features) for result in results]
+        rows.append((method, *mean_interval(shares)))
+    return pd.DataFrame(rows, columns=["method", "mean", "half"])
+
+
+def tuned_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records) -> pd.DataFrame:
+    """Errors by default, tuned, and of the best candidate in hindsight; means over seeds."""
+    rows = []
+    for panel in panels:
+        for method in METHODS:
+            tuned = [records[tuned_definition(panel, seed, method)] for seed in seeds]
+            default = [records[run_definition(panel, seed, method)] for seed in seeds]
+            ways = {
+                "default": default,
+                "tuned": tuned,
+                "hindsight": [result["hindsight"] for result in tuned],
+            }
+            row = describe(panel) | {"method": method, "seeds": len(seeds)}
+            for error, title in ERRORS.items():
+                for way, results in ways.items():
+                    row[f"{title} {way}"] = float(np.mean([r[error] for r in results]))
+            params = Counter(str(result["params"]) for result in tuned)
+            rows.append(row | {"chosen": "; ".join(f"{k}× {v}" for v, k in params.items())})
+    return pd.DataFrame(rows)
+
+
+def readable_tuned(table: pd.DataFrame) -> pd.DataFrame:
+    """The tuned table as text, for Markdown."""
+    text = table[["panel", "method"]].astype(str)
+    for way in ("default", "tuned", "hindsight"):
+        pairs = zip(*(table[f"{title} {way}"] for title in ERRORS.values()), strict=True)
+        text[way] = [f"{average:.3f} / {stability:.3f}" for average, stability in pairs]
+    text["chosen"] = table["chosen"]
+    return text
