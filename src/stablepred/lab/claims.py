@@ -109,8 +109,8 @@ def strengths_claims(
     """Do the errors take the course over each strength that the paper describes?
 
     *Falls*: at the largest value the error is smaller than at the smallest. *Falls, then rises*: at
-    the value where its mean is smallest it is smaller than at both ends; the difference to the
-    nearer end is shown.
+    the value between them where its mean is smallest it is smaller than at both ends; the
+    difference to the nearer end is shown.
     """
     rows = []
     for sweep in figure.sweeps:
@@ -127,6 +127,7 @@ def _course(errors: pd.DataFrame, course: str) -> pd.Series:
     first, last = errors.iloc[:, 0], errors.iloc[:, -1]
     if course == "falls":
         return first - last
-    lowest = errors[errors.mean().idxmin()]
+    inside = errors.iloc[:, 1:-1]
+    lowest = inside[inside.mean().idxmin()]
     ends = [end - lowest for end in (first, last)]
     return min(ends, key=lambda differences: float(differences.mean()))

@@ -6,9 +6,7 @@ of one method needs only that method's runs again. What is the same in two figur
 name of a panel is not part of the definition.
 """
 
-import time
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, Self
@@ -24,6 +22,7 @@ from stablepred.data.synthetic import SyntheticWorld
 from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
 from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
 from stablepred.evaluation.validation import RATES
+from stablepred.lab.comparison import fit
 from stablepred.lab.methods import METHODS
 from stablepred.lab.records import Definition, Result
 from stablepred.randomness import child_seed, numpy_generator
@@ -130,8 +129,9 @@ class Data(NamedTuple):
 @lru_cache(maxsize=4)
 def environments(panel: Panel, seed: int) -> Data:
     """The environments of a panel; the test environments are drawn from a seed of their own."""
-    world, test_seed = panel.world, child_seed(seed, "test")
+    world = panel.world
     train = world.sample(panel.n, bias_rate=panel.train_bias, random_state=seed)
+    test_seed = child_seed(seed, "test")
     tests = [
         world.sample(panel.test_rows, bias_rate=rate, random_state=test_seed)
         for rate in panel.test_biases
@@ -165,15 +165,11 @@ def run(definition: Definition) -> Result:
     panel, seed = Panel.of(definition["panel"]), definition["seed"]
     data = environments(panel, seed)
     model = METHODS[definition["method"]](seed).set_params(**definition["settings"])
-    started = time.perf_counter()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model.fit(data.train.X, data.train.y)
-    fit_seconds = time.perf_counter() - started
+    fitted = fit(definition["method"], model, data.train)
     return {
         **errors_of(model, data.tests),
-        "fit_seconds": round(fit_seconds, 3),
-        "warnings": short_warnings(caught),
+        "fit_seconds": round(fitted.seconds, 3),
+        "warnings": short(fitted.warnings),
         **fitted_facts(model, panel.world),
         **(_encoder(model) if panel.keeps_encoder else {}),
     }
@@ -189,10 +185,9 @@ def errors_of(model: Any, tests: Sequence[Environment]) -> Result:
     }
 
 
-def short_warnings(caught: Sequence[warnings.WarningMessage]) -> list[str]:
-    """Category and first sentence of each distinct warning."""
-    texts = (f"{w.category.__name__}: {str(w.message).split('. ')[0][:160]}" for w in caught)
-    return list(dict.fromkeys(texts))
+def short(warnings: Iterable[str]) -> list[str]:
+    """The first sentence of each distinct warning."""
+    return list(dict.fromkeys(text.split(". ")[0][:160] for text in warnings))
 
 
 def fitted_facts(model: Any, world: SyntheticWorld) -> Result:
@@ -235,16 +230,10 @@ def _evidence(effects: pd.DataFrame) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _encoder(model: Any) -> Result:
-    """A^(1) of the encoder that the head stands on, one row per feature in the world's order."""
-    encoders = getattr(model, "encoders_", [])
-    if not encoders:
-        return {}
-    matrix = np.vstack([layers[0][0] for layers in encoders])[:, : model.n_features_in_]
-    return {"first_layer": {str(n): c.round(3).tolist() for n, c in _columns(model, matrix)}}
-
-
-def _columns(model: Any, matrix: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    return zip(model.feature_names_in_, matrix.T, strict=True)
+    """A^(1) by feature, of all encoders one below the other; empty without encoders."""
+    layers = [encoder[0][0] for encoder in getattr(model, "encoders_", [])]
+    matrix = np.vstack(layers)[:, : model.n_features_in_].round(3) if layers else np.zeros((0, 0))
+    return {"first_layer": dict(zip(model.feature_names_in_, matrix.T.tolist(), strict=False))}
 
 
 def expected_imbalance(definition: Definition) -> Result:

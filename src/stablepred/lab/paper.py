@@ -111,7 +111,7 @@ def _figure_11() -> EmbeddingFigure:
 
 def _figure_12() -> StrengthFigure:
     sweeps = (
-        Sweep("balance", "λ1", (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)),
+        Sweep("balance", "λ1", (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)),
         Sweep("reconstruction", "λ2", (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)),
         Sweep("weight_l2", "λ3", (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)),
     )

@@ -8,33 +8,28 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stablepred.lab import plots
 from stablepred.lab.bars import LEAST_SHARE, bars_table
 from stablepred.lab.claims import claims_table, strengths_claims, trends_table
-from stablepred.lab.experiment import Panel, run_definition
+from stablepred.lab.experiment import Panel
 from stablepred.lab.figures import (
-    ENCODERS,
     TUNED_SEEDS,
     EmbeddingFigure,
     Figure,
     StrengthFigure,
-    TheoryFigure,
 )
+from stablepred.lab.paper_pictures import draw
 from stablepred.lab.records import Definition, Records
 from stablepred.lab.tables import (
-    TITLES,
-    curves_table,
-    mean_interval,
     mean_line,
     readable,
     readable_tuned,
     runs_table,
     shares_table,
-    strengths_table,
     summary_table,
     tuned_table,
 )
 from stablepred.lab.text import duration, markdown, seed_text
+from stablepred.lab.tuned import FOLDS
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,11 @@ class Report:
 
 def write(report: Report) -> list[Path]:
     """Write everything that the records show; give the paths."""
-    pictures = [path for figure in report.figures for path in _draw(report, figure)]
+    pictures = [
+        path
+        for figure in report.figures
+        for path in draw(figure, report.seeds, report.records, report.folder)
+    ]
     tables = _tables(report)
     page = report.folder / f"{report.name}.md"
     page.write_text(_page(report, pictures, tables), encoding="utf-8")
@@ -87,7 +86,7 @@ def _tables(report: Report) -> dict[str, pd.DataFrame]:
     if report.panels:
         runs = runs_table(report.panels, report.seeds, report.records)
         lines = {p.name: mean_line(p, report.seeds, report.records) for p in report.panels}
-        tables["panels"] = summary_table(runs)
+        tables["panels"] = summary_table(runs, lines)
         tables["bars"] = bars_table(runs, lines)
         claims = [claims_table(runs), trends_table(runs), *claims]
     if claims:
@@ -96,84 +95,6 @@ def _tables(report: Report) -> dict[str, pd.DataFrame]:
     if report.tuned and tuned:
         tables["tuned"] = tuned_table(tuned, report.seeds[:TUNED_SEEDS], report.records)
     return tables
-
-
-# --- pictures -----------------------------------------------------------------------------------
-
-
-def _draw(report: Report, figure: Figure) -> list[Path]:
-    """The pictures of one figure."""
-    path = report.folder / f"{figure.name}.png"
-    title = f"{figure.name}: {figure.title}"
-    if isinstance(figure, TheoryFigure):
-        (definition,) = figure.definitions(report.seeds)
-        curves = report.records[definition]["expected"]
-        plots.plot_expected_imbalance(figure.rows, curves, title, path)
-    elif isinstance(figure, StrengthFigure):
-        _draw_strengths(report, figure, title, path)
-    elif isinstance(figure, EmbeddingFigure):
-        _draw_embedding(report, figure, title, path)
-    else:
-        return _draw_errors(report, figure, title, path)
-    return [path]
-
-
-def _draw_errors(report: Report, figure: Figure, title: str, path: Path) -> list[Path]:
-    curves, frontiers = {}, {}
-    for panel in figure.panels:
-        runs = runs_table([panel], report.seeds, report.records)
-        label = panel_title(panel)
-        curves[label] = curves_table(runs)
-        frontiers[label] = (
-            summary_table(runs),
-            mean_line(panel, report.seeds, report.records),
-        )
-    second = path.with_name(f"{figure.name}-summary.png")
-    plots.plot_curves(curves, title, figure.columns, path)
-    plots.plot_frontiers(frontiers, title, figure.columns, second)
-    return [path, second]
-
-
-def panel_title(panel: Panel) -> str:
-    """Letter and training environment."""
-    world = panel.world
-    letter = panel.name.removeprefix(panel.name.rstrip("abcdefghijklmnopqrstuvwxyz"))
-    parts = [f"{TITLES[world.setting]}, n = {panel.n}, p = {world.n_features}"]
-    parts.append(f"r = {panel.train_bias:g}")
-    if panel.permuted:
-        parts.append(f"{world.stable:.0%} stable, permuted")
-    return f"{letter}) " + ", ".join(parts) if letter else ", ".join(parts)
-
-
-def _draw_strengths(report: Report, figure: StrengthFigure, title: str, path: Path) -> None:
-    panels = {}
-    for sweep in figure.sweeps:
-        table = strengths_table(figure, sweep, report.seeds, report.records)
-        measures = {
-            "Average_Error": table["average"],
-            "5 × Stability_Error": 5 * table["stability"],
-            "sum": table["average"] + 5 * table["stability"],
-        }
-        rows = [
-            (name, value, *mean_interval(values[table["value"] == value]))
-            for name, values in measures.items()
-            for value in sweep.values
-        ]
-        label = f"{sweep.symbol} ({sweep.parameter})"
-        panels[label] = pd.DataFrame(rows, columns=["measure", "value", "mean", "half"])
-    plots.plot_strengths(panels, title, path)
-
-
-def _draw_embedding(report: Report, figure: EmbeddingFigure, title: str, path: Path) -> None:
-    (panel,) = figure.panels
-    world, seed = panel.world, report.seeds[0]
-    matrices = {}
-    for method in ENCODERS:
-        layer = report.records[run_definition(panel, seed, method)]["first_layer"]
-        matrices[method] = pd.DataFrame(layer)[world.feature_names].abs()
-    shares = shares_table(figure, report.seeds, report.records)
-    title = f"{title} ({panel_title(panel)}; matrices of seed {seed})"
-    plots.plot_embedding(matrices, shares, len(world.stable_features), title, path)
 
 
 # --- the page -----------------------------------------------------------------------------------
@@ -195,7 +116,8 @@ def _page(report: Report, pictures: Sequence[Path], tables: dict[str, pd.DataFra
         parts += ["## All panels", PANELS_TEXT, _small_shares(tables["panels"])]
         parts.append(markdown(readable(tables["panels"])))
     if "tuned" in tables:
-        parts += ["## Tuned", TUNED_TEXT, markdown(readable_tuned(tables["tuned"]))]
+        parts += ["## Tuned", TUNED_TEXT, _candidates(report)]
+        parts.append(markdown(readable_tuned(tables["tuned"])))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -213,13 +135,16 @@ CLAIMS_TEXT = (
 )
 PANELS_TEXT = (
     "Means over seeds ± half the width of their 95 % t interval. Gaps are shares of the way from "
-    "LR to the oracle; the effective sample share and the F1 of `stable_features_` are means."
+    "LR to the oracle; the effective sample share and the F1 of `stable_features_` are means. "
+    "*LR shrunk* is the point of the shrinkage line, a · LR + (1 − a) · base rate, that is as "
+    "stable as DGBR."
 )
 TUNED_TEXT = (
-    f"Tuned by `StableSearchCV` on the training environment alone; the first {TUNED_SEEDS} seeds. "
-    "Errors as Average_Error / Stability_Error. *Hindsight* is the best candidate by the test "
+    "Tuned by `StableSearchCV` on the training environment alone, every method with the same "
+    f"number of candidates and {FOLDS} folds. Errors as Average_Error / Stability_Error. "
+    "*Hindsight* is the best candidate by the test "
     "environments themselves (Average_Error + 5 Stability_Error, better than a constant on "
-    "average): what a perfect choice would have given, not a result."
+    "average): what a perfect choice would have given, not a result. The candidates:"
 )
 
 
@@ -264,7 +189,11 @@ def _embedding_text(report: Report, figure: EmbeddingFigure) -> str:
     numbers = ", ".join(
         f"{row['method']} {_with_half(row['mean'], row['half'])}" for _, row in table.iterrows()
     )
-    return f"Norm share of the noisy features' columns in A⁽¹⁾ (even: {even:.2f}): {numbers}."
+    return (
+        f"Norm share of the noisy features' columns in A⁽¹⁾ (even: {even:.2f}): {numbers}. Where "
+        "DGBR is fitted again on the features that it finds stable, the columns of all others are "
+        "zero."
+    )
 
 
 def _with_half(mean: float, half: float) -> str:
@@ -307,6 +236,18 @@ def _bars(bars: pd.DataFrame) -> str:
     table["number"] = numbers
     table["standard error"] = bars["standard error"].map(_plain)
     return markdown(table)
+
+
+def _candidates(report: Report) -> str:
+    """The grids, as they are in the records' definitions."""
+    plans = {d["method"]: d["search"]["grid"] for d in report.definitions if d["kind"] == "tuned"}
+    lines = []
+    for method, grid in plans.items():
+        values = "; ".join(
+            f"`{name}` {', '.join(map(str, options))}" for name, options in grid.items()
+        )
+        lines.append(f"- {method}: {values}")
+    return "\n".join(lines)
 
 
 def _small_shares(summary: pd.DataFrame) -> str:

@@ -181,18 +181,9 @@ def plot_embedding(
     last.barh(shares["method"], shares["mean"], xerr=halves, color=colours, height=0.6)
     even = 1 - n_stable / next(iter(matrices.values())).shape[1]
     last.axvline(even, color="#222222", linestyle=":", linewidth=1.2)
-    last.annotate(
-        "even",
-        (even, -0.45),
-        fontsize=8,
-        ha="left",
-        va="bottom",
-        xytext=(3, 0),
-        textcoords="offset points",
-    )
     last.invert_yaxis()
-    last.set_xlim(0, max(1.1 * even, float((shares["mean"] + halves).max()) * 1.05))
-    last.set_title("norm share of noisy features", fontsize=9, loc="left")
+    last.set_xlim(0, 1.2 * max(even, float(shares["mean"].max())))
+    last.set_title("norm share of noisy\nfeatures (dotted: even)", fontsize=9, loc="left")
     last.spines[["top", "right"]].set_visible(False)
     figure.suptitle(title, fontsize=11, x=0.01, ha="left")
     figure.savefig(path, dpi=130)

@@ -1,7 +1,7 @@
 """Records -> tables: one row per run, then one row per panel and method."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.stats import t as student
 
+from stablepred.lab.comparison import least_shrunk
 from stablepred.lab.experiment import LINE, Panel, references_definition, run_definition
 from stablepred.lab.figures import ENCODERS, EmbeddingFigure, StrengthFigure, Sweep
 from stablepred.lab.methods import METHODS
@@ -19,6 +20,7 @@ from stablepred.lab.tuned import tuned_definition
 TITLES = {"s_indep_v": "S⊥V", "s_to_v": "S→V", "v_to_s": "V→S"}
 ERRORS = {"average": "Average_Error", "stability": "Stability_Error"}
 NAMES = (*METHODS, "constant", "oracle")
+SHRUNK = "LR shrunk"
 
 
 class Interval(NamedTuple):
@@ -98,12 +100,6 @@ def mean_line(panel: Panel, seeds: Sequence[int], records: Records) -> pd.DataFr
     return pd.DataFrame(columns, index=pd.Index(LINE, name="share"))
 
 
-def as_stable_on_line(line: pd.DataFrame, stability: float) -> pd.Series:
-    """The least shrunk point of a line that is as stable; the constant where none is."""
-    stable = line[line["Stability_Error"] <= stability]
-    return (stable if len(stable) else line.iloc[:1]).iloc[-1]
-
-
 # --- one row per panel and method ---------------------------------------------------------------
 
 
@@ -141,14 +137,21 @@ def by_seed(runs: pd.DataFrame, method: str, column: str) -> pd.Series:
     return rows.set_index("seed")[column].astype(np.float64)
 
 
-def summary_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds with half-widths of their intervals, gaps, shares and F1, as numbers."""
+def summary_table(runs: pd.DataFrame, lines: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Means over seeds with half-widths of their intervals, gaps, shares and F1, as numbers.
+
+    The last row of a panel is the point of its shrinkage line (``lines``, by panel) that is as
+    stable as DGBR.
+    """
     rows = []
     described = list(runs.columns[: runs.columns.get_loc("seed")])
-    for _, panel in runs.groupby("panel", sort=False):
+    for name, panel in runs.groupby("panel", sort=False):
         head = panel.iloc[0][described].to_dict()
         for method in NAMES:
             rows.append(head | {"method": method} | _summary(panel, method))
+        stability = by_seed(panel, "DGBR", "stability").mean()
+        _, *errors = least_shrunk(lines[str(name)], stability)
+        rows.append(head | {"method": SHRUNK} | dict(zip(ERRORS.values(), errors, strict=True)))
     return pd.DataFrame(rows)
 
 
@@ -175,7 +178,7 @@ def readable(summary: pd.DataFrame) -> pd.DataFrame:
             for mean, half in zip(summary[title], summary[f"{title} ±"], strict=True)
         ]
     for column in ("average gap", "stability gap", "both gaps"):
-        compared = ~summary["method"].isin(["LR", "constant", "oracle"])
+        compared = ~summary["method"].isin(["LR", "constant", "oracle", SHRUNK])
         shares = summary[column].map(lambda v: "undefined" if np.isnan(v) else f"{v:.0%}")
         table[column] = shares.where(compared, "")
     for column in ("effective share", "F1", "seconds"):
@@ -229,8 +232,9 @@ def shares_table(figure: EmbeddingFigure, seeds: Sequence[int], records: Records
     rows = []
     for method in ENCODERS:
         results = [records[run_definition(panel, seed, method)] for seed in seeds]
-        shares = [noisy_share(result, panel.world.stable_features) for result in results]
-        rows.append((method, *mean_interval(shares)))
+        shares = np.array([noisy_share(r, panel.world.stable_features) for r in results])
+        if np.isfinite(shares).any():
+            rows.append((method, *mean_interval(shares[np.isfinite(shares)])))
     return pd.DataFrame(rows, columns=["method", "mean", "half"])
 
 

@@ -17,7 +17,7 @@ from stablepred.lab.experiment import (
     errors_of,
     fitted_facts,
     run_definition,
-    short_warnings,
+    short,
 )
 from stablepred.lab.methods import METHODS, Settings
 from stablepred.lab.records import Definition, Result
@@ -85,7 +85,7 @@ def search(definition: Definition) -> Result:
             | {"validation": _validation(tuning.cv_results_, k)}
             for k, candidate in enumerate(candidates)
         ],
-        "warnings": short_warnings(caught),
+        "warnings": short(str(w.message) for w in caught),
     }
 
 
