@@ -27,6 +27,7 @@ def fake_errors(name, seed, biases, shift=0.0):
         "errors": {f"r={rate:g}": float(e) for rate, e in zip(rates, errors, strict=True)},
         "average": float(errors.mean()),
         "stability": float(errors.std(ddof=1)),
+        "noise": 0.001,
     }
 
 

@@ -9,6 +9,7 @@ from stablepred.lab import runner
 from stablepred.lab.experiment import (
     Panel,
     environments,
+    errors_of,
     references_definition,
     run_definition,
     short,
@@ -167,6 +168,24 @@ def test_warnings_are_cut_to_their_first_sentence_and_not_repeated():
         "It stopped",
         "x" * 160,
     ]
+
+
+class Fixed:
+    """Predicts the true probability."""
+
+    def __init__(self, world):
+        self.world = world
+
+    def predict_proba(self, X):
+        positive = self.world.probability(X)
+        return np.column_stack([1 - positive, positive])
+
+
+def test_the_noise_is_the_stability_error_of_equal_environments():
+    world = SyntheticWorld("s_indep_v", 10)
+    tests = [world.sample(500, random_state=k, name=str(k)) for k in range(200)]
+    found = errors_of(Fixed(world), tests)
+    assert found["noise"] == pytest.approx(found["stability"], rel=0.1)
 
 
 # --- tuned ---

@@ -93,7 +93,8 @@ def _checked_names(names: list[str] | None) -> list[str]:
     for name, found in zip(names or [], known, strict=True):
         if not found:
             typer.echo(f"unknown study {name!r}.", err=True)
-    typer.echo("The studies are: " + ", ".join(NAMES), err=bool(names))
+    text = f"The studies are: {', '.join(NAMES)}; one panel by its letter, as figure-4e."
+    typer.echo(text, err=bool(names))
     raise typer.Exit(2 if names else 0)
 
 

@@ -19,7 +19,12 @@ from sklearn.metrics import f1_score, roc_auc_score
 from stablepred import theory
 from stablepred.data.environment import Environment
 from stablepred.data.synthetic import SyntheticWorld
-from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
+from stablepred.evaluation.metrics import (
+    average_error,
+    environment_errors,
+    predicted_probability,
+    stability_error,
+)
 from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
 from stablepred.evaluation.validation import RATES
 from stablepred.lab.comparison import fit
@@ -27,8 +32,8 @@ from stablepred.lab.methods import METHODS
 from stablepred.lab.records import Definition, Result
 from stablepred.randomness import child_seed, numpy_generator
 
-# Raised when the references or the environments of a run change.
-REVISION = 1
+# Raised when the references, the environments or what is recorded of a run change.
+REVISION = 2
 NOT_RUN = ("name", "tuned", "small")  # of a panel
 LINE = np.linspace(0, 1, 51)  # the shares of LR along the shrinkage line
 
@@ -126,7 +131,7 @@ class Data(NamedTuple):
     tests: list[Environment]
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)
 def environments(panel: Panel, seed: int) -> Data:
     """The environments of a panel; the test environments are drawn from a seed of their own."""
     world = panel.world
@@ -176,12 +181,23 @@ def run(definition: Definition) -> Result:
 
 
 def errors_of(model: Any, tests: Sequence[Environment]) -> Result:
-    """Errors per test environment, and both summaries."""
-    errors = environment_errors(model, tests)
+    """Errors per test environment, both summaries, and how much of the second may be noise.
+
+    ``noise`` is what Stability_Error would be if the errors differed only because the test rows
+    are a sample: the root of the mean of their sampling variances. Sharp predictions have more of
+    it: most of their squared errors are near zero, a few near one.
+    """
+    predicted = predicted_probability(model, list(tests))
+    errors = environment_errors(predicted, tests)
+    variances = [
+        np.var((test.y - predicted[test.name]) ** 2) / (4 * errors[test.name] ** 2 * len(test))
+        for test in tests
+    ]
     return {
         "errors": {str(name): round(float(error), 6) for name, error in errors.items()},
         "average": round(average_error(errors), 6),
         "stability": round(stability_error(errors), 6),
+        "noise": round(float(np.sqrt(np.mean(variances))), 6),
     }
 
 

@@ -20,6 +20,7 @@ from stablepred.lab.figures import (
 from stablepred.lab.paper_pictures import draw
 from stablepred.lab.records import Definition, Records
 from stablepred.lab.tables import (
+    compact,
     mean_line,
     readable,
     readable_tuned,
@@ -105,7 +106,7 @@ def _page(report: Report, pictures: Sequence[Path], tables: dict[str, pd.DataFra
         f"# {'The synthetic experiments of the paper' if report.name == 'paper' else report.name}",
         f"`{report.command}`",
         _how_it_was_run(report),
-        *_figure_parts(report, pictures),
+        *_figure_parts(report, pictures, tables),
     ]
     if "bars" in tables:
         parts += ["## Bars", BARS_TEXT, _bars_summary(tables["bars"]), _bars(tables["bars"])]
@@ -125,7 +126,9 @@ BARS_TEXT = (
     "What is asked of `DGBRClassifier()` with its defaults, over means of all seeds. A margin is "
     "by how much the error is smaller than the smallest of those named; it must not be negative. "
     '"Both gaps" is the smaller of (LR − DGBR)/(LR − oracle) in Average_Error and in '
-    "Stability_Error; where LR − oracle is under two standard errors it is undefined."
+    "Stability_Error; where LR − oracle is under two standard errors it is undefined. Part of a "
+    "Stability_Error is only the sampling of the test rows (*noise* in the table of all panels): "
+    "smaller margins say nothing."
 )
 CLAIMS_TEXT = (
     "Differences over seeds, positive where the claim is right. A claim holds where the mean "
@@ -135,7 +138,9 @@ CLAIMS_TEXT = (
 )
 PANELS_TEXT = (
     "Means over seeds ± half the width of their 95 % t interval. Gaps are shares of the way from "
-    "LR to the oracle; the effective sample share and the F1 of `stable_features_` are means. "
+    "LR to the oracle. *Noise* is what Stability_Error would be if the errors differed only "
+    "because the test rows are a sample. The effective sample share and the F1 of "
+    "`stable_features_` are means. "
     "*LR shrunk* is the point of the shrinkage line, a · LR + (1 − a) · base rate, that is as "
     "stable as DGBR."
 )
@@ -170,8 +175,11 @@ def elapsed(spans: np.ndarray, pause: float = 60.0) -> float:
     return float(total + end - start)
 
 
-def _figure_parts(report: Report, pictures: Sequence[Path]) -> list[str]:
+def _figure_parts(
+    report: Report, pictures: Sequence[Path], tables: dict[str, pd.DataFrame]
+) -> list[str]:
     parts = []
+    errors = compact(tables["panels"]) if "panels" in tables else pd.DataFrame({"panel": []})
     for figure in report.figures:
         parts += [f"## {figure.name}: {figure.title}", f"*{figure.claim}.*"]
         for path in pictures:
@@ -179,6 +187,9 @@ def _figure_parts(report: Report, pictures: Sequence[Path]) -> list[str]:
                 parts.append(f"![{path.stem}]({path.name})")
         if isinstance(figure, EmbeddingFigure):
             parts.append(_embedding_text(report, figure))
+        if figure.compared:
+            shown = errors["panel"].isin([panel.name for panel in figure.compared])
+            parts += ["Average_Error / Stability_Error:", markdown(errors[shown])]
     return parts
 
 

@@ -145,8 +145,7 @@ def plot_strengths(panels: Mapping[str, pd.DataFrame], title: str, path: Path) -
             if np.isfinite(part["half"]).all():
                 low, high = part["mean"] - part["half"], part["mean"] + part["half"]
                 axes.fill_between(part["value"], low, high, color=colour, alpha=0.15, linewidth=0)
-        axes.set(xscale="log", xlabel=label)
-        axes.set_ylim(bottom=0)
+        axes.set(xscale="log", xlabel=label, ylim=(0, 1.15 * frame["mean"].max()))
     _shared_legend(figure, grid[0])
     figure.savefig(path, dpi=130)
 

@@ -85,6 +85,7 @@ def _numbers(result: Result) -> dict[str, Any]:
         "average": result["average"],
         "stability": result["stability"],
         **{f"error {name}": error for name, error in result["errors"].items()},
+        "noise": result["noise"],
         "effective share": result.get("effective_share"),
         "F1": result.get("f1"),
         **{f"AUC {name}": value for name, value in result.get("auc", {}).items()},
@@ -168,11 +169,25 @@ def _summary(runs: pd.DataFrame, method: str) -> dict[str, Any]:
     for error, found in zip(ERRORS, gaps, strict=True):
         row[f"{error} gap"] = found.share
     row["both gaps"] = smaller(gaps).share
-    for column in ("effective share", "F1", "seconds"):
+    for column in ("noise", "effective share", "F1", "seconds"):
         row[column] = by_seed(runs, method, column).mean()
     row["least share"] = by_seed(runs, method, "effective share").min()
     row["seeds"] = runs["seed"].nunique()
     return row
+
+
+def compact(summary: pd.DataFrame) -> pd.DataFrame:
+    """One row per panel: Average_Error / Stability_Error of every method, DGBR's gaps and F1."""
+    rows = []
+    for name, panel in summary.groupby("panel", sort=False):
+        methods = panel.set_index("method")
+        row: dict[str, str] = {"panel": str(name)}
+        for method, errors in methods[list(ERRORS.values())].iterrows():
+            row[str(method)] = " / ".join(f"{error:.3f}" for error in errors)
+        share, f1 = (float(methods[column]["DGBR"]) for column in ("both gaps", "F1"))
+        row["DGBR: both gaps"] = "undefined" if np.isnan(share) else f"{share:.0%}"
+        rows.append(row | {"DGBR: F1": f"{f1:.2f}"})
+    return pd.DataFrame(rows)
 
 
 def readable(summary: pd.DataFrame) -> pd.DataFrame:
@@ -187,8 +202,7 @@ def readable(summary: pd.DataFrame) -> pd.DataFrame:
         compared = ~summary["method"].isin(["LR", "constant", "oracle", SHRUNK])
         shares = summary[column].map(lambda v: "undefined" if np.isnan(v) else f"{v:.0%}")
         table[column] = shares.where(compared, "")
-    for column in ("effective share", "F1", "seconds"):
-        digits = 1 if column == "seconds" else 2
+    for column, digits in (("noise", 3), ("effective share", 2), ("F1", 2), ("seconds", 1)):
         table[column] = summary[column].map(
             lambda v, digits=digits: "" if np.isnan(v) else f"{v:.{digits}f}"
         )
