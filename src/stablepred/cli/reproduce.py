@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 
 from stablepred.lab import paper, paper_report, runner, tuning_report, tuning_study
+from stablepred.lab.paper_page import Report
 from stablepred.lab.records import Records, run_missing
 from stablepred.lab.text import PUBLISHED_FROM
 
@@ -64,9 +65,7 @@ def reproduce(
             paths = _tuning_study(chosen, quick, records, jobs, command)
         else:
             figures = paper.named_figures(name, quick=quick)
-            report = paper_report.Report(
-                name, figures, chosen, records, records.path.parent, command, tuned
-            )
+            report = Report(name, figures, chosen, records, records.path.parent, command, tuned)
             run_missing(report.definitions, runner.compute, records, title=name, jobs=jobs)
             paths = paper_report.write(report)
         for path in [records.path, *paths]:
