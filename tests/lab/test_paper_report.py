@@ -94,6 +94,12 @@ def test_a_finished_run_is_drawn_again_from_its_records_alone(whole, monkeypatch
         assert (folder / f"{name}.png").stat().st_size > 10_000
 
 
+def test_what_two_figures_share_is_recorded_once(whole):
+    folder, _ = whole
+    keys = [json.loads(line)["key"] for line in (folder / "records.jsonl").read_text().splitlines()]
+    assert len(set(keys)) == len(keys)
+
+
 def test_a_damaged_record_is_computed_again(tmp_path, monkeypatch):
     computed = []
 

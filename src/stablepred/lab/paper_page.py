@@ -11,7 +11,7 @@ from stablepred.lab.bars import LEAST_SHARE
 from stablepred.lab.experiment import Panel
 from stablepred.lab.figures import EmbeddingFigure, Figure
 from stablepred.lab.paper import EVERYTHING
-from stablepred.lab.records import Definition, Records
+from stablepred.lab.records import Definition, Records, definition_key
 from stablepred.lab.tables import compact, readable, readable_tuned, shares_table
 from stablepred.lab.text import duration, markdown, seed_text
 from stablepred.lab.tuned import FOLDS
@@ -67,11 +67,11 @@ class Report:
 
     @property
     def definitions(self) -> list[Definition]:
-        """Everything that is to be recorded."""
+        """Everything that is to be recorded, once."""
         found = [d for figure in self.figures for d in figure.definitions(self.seeds)]
         if self.tuned:
             found += [d for figure in self.figures for d in figure.tuned_definitions(self.seeds)]
-        return found
+        return list({definition_key(definition): definition for definition in found}.values())
 
     @property
     def panels(self) -> list[Panel]:
