@@ -202,7 +202,7 @@ def readable(summary: pd.DataFrame) -> pd.DataFrame:
         compared = ~summary["method"].isin(["LR", "constant", "oracle", SHRUNK])
         shares = summary[column].map(lambda v: "undefined" if np.isnan(v) else f"{v:.0%}")
         table[column] = shares.where(compared, "")
-    for column, digits in (("noise", 3), ("effective share", 2), ("F1", 2), ("seconds", 1)):
+    for column, digits in (("noise", 4), ("effective share", 2), ("F1", 2), ("seconds", 1)):
         table[column] = summary[column].map(
             lambda v, digits=digits: "" if np.isnan(v) else f"{v:.{digits}f}"
         )
