@@ -18,9 +18,8 @@ from stablepred.evaluation.references import (
     gaps_closed,
     shrinkage_line,
 )
+from stablepred.evaluation.validation import RATES
 from stablepred.lab.methods import METHODS
-
-TEST_RATES = tuple(round(0.1 * k, 1) for k in range(1, 10))
 
 
 @dataclass(frozen=True)
@@ -33,17 +32,20 @@ class Fitted:
     warnings: tuple[str, ...]
 
 
-def fit_methods(
-    train: Environment, seed: int, names: Iterable[str] = tuple(METHODS)
-) -> Iterator[Fitted]:
+def fit(name: str, model: Any, train: Environment) -> Fitted:
+    """Fit a model, with its time and warnings."""
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.fit(train.X, train.y)
+    seconds = time.perf_counter() - started
+    return Fitted(name, model, seconds, tuple(str(w.message) for w in caught))
+
+
+def fit_methods(train: Environment, seed: int) -> Iterator[Fitted]:
     """Fit the methods one after the other."""
-    for name in names:
-        started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = METHODS[name](seed).fit(train.X, train.y)
-        seconds = time.perf_counter() - started
-        yield Fitted(name, model, seconds, tuple(str(w.message) for w in caught))
+    for name, method in METHODS.items():
+        yield fit(name, method(seed), train)
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,18 @@ class Comparison:
 
     def shrinkage_as_stable_as(self, name: str) -> tuple[float, float, float]:
         """The least shrunk point of the line as stable as a method: share of LR, both errors."""
-        stable = self.line[self.line["Stability_Error"] <= stability_error(self._errors_of(name))]
-        share = float(stable.index[-1])
-        average, stability = stable.iloc[-1]
-        return share, float(average), float(stability)
+        return least_shrunk(self.line, stability_error(self._errors_of(name)))
+
+
+def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:
+    """The least shrunk point of a line with at most this Stability_Error: share, both errors.
+
+    Where no point is as stable it is the constant.
+    """
+    stable = line[line["Stability_Error"] <= stability]
+    point = (stable if len(stable) else line.iloc[:1]).iloc[[-1]]
+    average, deviation = point[["Average_Error", "Stability_Error"]].to_numpy()[0]
+    return float(point.index[0]), float(average), float(deviation)
 
 
 def compare(
@@ -108,4 +118,4 @@ def compare(
 
 def test_environments(world: SyntheticWorld, rows: int, seed: int) -> list[Environment]:
     """The nine test environments of the paper, r = .1 ... .9."""
-    return [world.sample(rows, bias_rate=rate, random_state=seed) for rate in TEST_RATES]
+    return [world.sample(rows, bias_rate=rate, random_state=seed) for rate in RATES]

@@ -1,6 +1,8 @@
 """The methods of the paper's comparisons by name, each with its defaults."""
 
+import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.linear_model import LogisticRegression
@@ -8,10 +10,41 @@ from sklearn.linear_model import LogisticRegression
 from stablepred.estimators.deep import DGBRClassifier, DLRClassifier
 from stablepred.estimators.gbr import GBRClassifier
 
-METHODS: dict[str, Callable[[int], Any]] = {
-    "LR": lambda seed: LogisticRegression(),
-    "DLR": lambda seed: DLRClassifier(random_state=seed),
-    "GBR": lambda seed: GBRClassifier(random_state=seed),
-    "DGBR": lambda seed: DGBRClassifier(random_state=seed),
-    "DGBR (paper)": lambda seed: DGBRClassifier.from_paper(random_state=seed),
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is made, and the revision of its records.
+
+    Attributes
+    ----------
+    make : callable
+        Parameters -> unfitted estimator.
+    revision : int
+        Raised when a change of the code changes what the method gives, so that its old records
+        are not mixed in. A changed default needs no new revision: settings are part of a record.
+    """
+
+    make: Callable[..., Any]
+    revision: int = 1
+
+    def __call__(self, seed: int, **changes: Any) -> Any:
+        """The unfitted estimator."""
+        return self.make(random_state=seed, **changes)
+
+    def settings(self, **changes: Any) -> Settings:
+        """All parameters but the seed, as plain values."""
+        params = self.make(**changes).get_params()
+        del params["random_state"]
+        plain: Settings = json.loads(json.dumps(params))
+        return plain
+
+
+METHODS: dict[str, Method] = {
+    "LR": Method(LogisticRegression),
+    "DLR": Method(DLRClassifier),
+    "GBR": Method(GBRClassifier),
+    "DGBR": Method(DGBRClassifier),
+    "DGBR (paper)": Method(DGBRClassifier.from_paper),
 }

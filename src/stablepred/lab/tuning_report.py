@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 
 from stablepred.lab.records import Records
+from stablepred.lab.tables import TITLES
+from stablepred.lab.text import markdown, seed_text
 from stablepred.lab.tuning_study import NAME, SEARCH, STABILITY_WEIGHT, Case
 
-TITLES = {"s_indep_v": "S⊥V", "s_to_v": "S→V", "v_to_s": "V→S"}
-PUBLISHED_FROM = 1000
 NUMBERS = [
     "regret",
     "rank_correlation",
@@ -101,15 +101,14 @@ def write_tables(
 
 
 def _report(long: pd.DataFrame, aucs: pd.DataFrame, cases: Sequence[Case], command: str) -> str:
-    seeds = sorted({case.seed for case in cases})
-    kind = "published" if seeds[0] >= PUBLISHED_FROM else "development"
+    seeds = seed_text({case.seed for case in cases})
     sizes = sorted({(case.n, case.n_features, case.test_rows) for case in cases})
     search = long.loc[long["ranking"] == SEARCH]
     above = (search["chosen average"] > search["constant average"]).mean()
     parts = [
         "# Does tuning on validation environments choose well?",
         f"`{command}`",
-        f"{len(cases)} cases, seeds {_ranges(seeds)} ({kind} seeds), rows, features and test rows "
+        f"{len(cases)} cases, {seeds}, rows, features and test rows "
         f"per environment {', '.join(map(str, sizes))}, training r = {cases[0].train_rate:g}, test "
         "r = .1 ... .9. Candidates: logistic regressions without weights, with weights that "
         "balance the features, and with weights that balance embeddings, over a path of lambda 5 "
@@ -126,25 +125,12 @@ def _report(long: pd.DataFrame, aucs: pd.DataFrame, cases: Sequence[Case], comma
         "*Called noisy*: the lower half, or all below the threshold of the test. *Unguarded*: the "
         "regret when candidates whose average error is no better than a constant's are not put "
         "last. *By worst*: the regret when the worst environment is the criterion.",
-        _markdown(ways_table(long).round(2)),
+        markdown(ways_table(long).round(2)),
         f"## {SEARCH} by world",
         "Medians over seeds; errors as Average_Error / Stability_Error.",
-        _markdown(worlds_table(long)),
+        markdown(worlds_table(long)),
         "## Rankings",
         "Area under the ROC curve, stable against noisy features, means over cases.",
-        _markdown(aucs.reset_index()),
+        markdown(aucs.reset_index()),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _ranges(seeds: list[int]) -> str:
-    whole = seeds == list(range(seeds[0], seeds[-1] + 1))
-    if whole and len(seeds) > 1:
-        return f"{seeds[0]} to {seeds[-1]}"
-    return ", ".join(map(str, seeds))
-
-
-def _markdown(frame: pd.DataFrame) -> str:
-    rows = [list(map(str, frame.columns)), ["---"] * len(frame.columns)]
-    rows += [["" if pd.isna(v) else str(v) for v in row] for row in frame.to_numpy(dtype=object)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
