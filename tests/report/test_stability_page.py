@@ -118,6 +118,14 @@ def test_the_feature_that_follows_the_outcome_breaks_it(page):
     assert table_rows(section)[0][1][0] == "followed"
 
 
+def test_slight_harm_blames_no_feature(train, tests, tmp_path):
+    steady = [make_table(name, 200, NAMES, 9) for name in "ab"]
+    plain = LogisticRegression().fit(train.X, train.y)
+    stability_report(plain, steady, n_bootstrap=2).to_html(tmp_path / "r.html")
+    title = next(read_file(tmp_path / "r.html").by_id("breakers").all("h2")).text
+    assert title.startswith("No single feature does much harm in a")
+
+
 def test_balance_is_shown_before_and_after_on_one_scale(page, report):
     section = page.by_id("balance")
     labels = [n.attributes["aria-label"] for n in section.with_class("chart")]

@@ -7,8 +7,8 @@ from stablepred.report.rows import Mark, Row, row_chart
 from stablepred.report.text import label, number, signed
 
 SHOWN = 20
-# Harm below this is not worth a title.
-SLIGHT = 0.0005
+# Harm below this share of the error is not worth a title.
+SLIGHT = 0.02
 
 
 def breakers_section(breakers: pd.DataFrame, best: str, worst: str, error: str) -> Section:
@@ -26,8 +26,8 @@ def breakers_section(breakers: pd.DataFrame, best: str, worst: str, error: str) 
     """
     there, here = label(best).shown, label(worst).shown
     first, harm = label(breakers["feature"].iloc[0]).shown, float(breakers["harm"].iloc[0])
-    title = f"No single feature explains why {here} is worse than {there}"
-    if harm > SLIGHT:
+    title = f"No single feature does much harm in {here}, the worst environment"
+    if harm > SLIGHT * float(breakers["error_redrawn"].iloc[0]):
         title = (
             f"{first} does most harm: the {error} in {here} falls by {number(harm)} when its link "
             f"to the outcome is as in {there}"
