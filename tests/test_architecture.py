@@ -15,12 +15,13 @@ GROUND = {"_version", "exceptions", "fitting", "randomness", "persistence"}
 ALLOWED = {
     "core": set(),
     "data": set(),
+    "report": set(),
     "theory": {"core"},
-    "evaluation": {"core", "data"},
+    "evaluation": {"core", "data", "report"},
     "estimators": {"core", "data", "evaluation"},
     "search": {"core", "data", "evaluation", "estimators"},
-    "lab": {"core", "data", "evaluation", "estimators", "search", "theory"},
-    "cli": {"core", "data", "evaluation", "estimators", "search", "theory", "lab"},
+    "lab": {"core", "data", "evaluation", "estimators", "report", "search", "theory"},
+    "cli": {"core", "data", "evaluation", "estimators", "report", "search", "theory", "lab"},
     "__init__": {"core", "data", "evaluation", "estimators", "search", "theory"},
 }
 # Within the ground: only downwards.
@@ -102,6 +103,7 @@ FOREIGN = {
     "estimators": {"matplotlib", "typer"},
     "theory": {"pandas", "matplotlib", "rich", "typer"},
     "search": {"matplotlib", "typer"},
+    "report": {"torch", "sklearn", "matplotlib", "rich", "typer"},
     "persistence": {"pickle", "joblib", "torch"},
 }
 

@@ -37,12 +37,21 @@ def test_demo_writes_one_error_per_method_and_environment(run):
     assert ((errors > 0) & (errors < 1)).all().all()
 
 
-def test_demo_report_shows_figure_and_tables(run):
+def test_demo_draws_the_errors(run):
     _, folder = run
-    text = (folder / "report.md").read_text(encoding="utf-8")
-    assert "errors.png" in text
-    assert "Average_Error" in text
     assert (folder / "errors.png").stat().st_size > 10_000
+
+
+def test_demo_report_shows_dgbr_beside_all_others(run):
+    result, folder = run
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert "Stability report of DGBRClassifier" in text
+    for name in METHODS:
+        if name != "DGBR":
+            assert f">{name}<" in text
+    for section in ("errors", "methods", "breakers", "balance", "weights", "effects", "run"):
+        assert f'<section id="{section}">' in text
+    assert "report.html" in result.output
 
 
 def test_unknown_choice_is_bad_usage():

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from stablepred.data.environment import Environment
 from stablepred.data.synthetic import SyntheticWorld
+from stablepred.evaluation.reports import StabilityReport, stability_report
 from stablepred.lab.comparison import Comparison, Fitted, compare, fit_methods, test_environments
 from stablepred.lab.methods import METHODS
 from stablepred.lab.plots import plot_errors
@@ -40,7 +41,8 @@ def demo(
     world = SyntheticWorld("s_indep_v", bias_on=bias_on)
     train = world.sample(rows, bias_rate=rate, random_state=seed)
     fitted = _fit_all(train, seed)
-    comparison = compare(world, train, test_environments(world, test_rows, seed + 1), fitted)
+    tests = test_environments(world, test_rows, seed + 1)
+    comparison = compare(world, train, tests, fitted)
     title = (
         f"Trained on r = {rate:g} ({rows:,} rows, bias on the {bias_on}), tested on r = .1 to .9"
     )
@@ -49,8 +51,12 @@ def demo(
     console.print(_table("Summary", _summary(comparison, fitted)))
     for line in _remarks(comparison, fitted):
         console.print(line)
-    _write(output, title, comparison, fitted)
-    console.print(f"\nwritten: {output}/report.md, {output}/errors.csv, {output}/errors.png")
+    report = _report(world, train, tests, fitted, seed)
+    console.print(f"\n{report.verdict}")
+    comparison.errors.to_csv(output / "errors.csv", index_label="method")
+    plot_errors(comparison.errors, title, output / "errors.png")
+    report.to_html(output / "report.html")
+    console.print(f"\nwritten: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
 
 def _fit_all(train: Environment, seed: int) -> list[Fitted]:
@@ -105,30 +111,20 @@ def _table(title: str, frame: pd.DataFrame) -> Table:
     return table
 
 
-def _write(output: Path, title: str, comparison: Comparison, fitted: list[Fitted]) -> None:
-    comparison.errors.to_csv(output / "errors.csv", index_label="method")
-    plot_errors(comparison.errors, title, output / "errors.png")
-    parts = [
-        "# stablepred demo",
-        title,
-        "![RMSE per test environment](errors.png)",
-        "## RMSE per test environment",
-        _markdown(_per_environment(comparison)),
-        "## Summary",
-        "The constant predicts the base rate, the oracle is a logistic regression on the true "
-        "stable features, and the last line is the point of the shrinkage line, a times LR plus "
-        "(1 - a) times the base rate, that is as stable as DGBR. The gaps say how much of the "
-        "way from LR to the oracle is closed; "
-        "LR is said to win when shrunk where some point of the line is smaller in both errors.",
-        _markdown(_summary(comparison, fitted)),
-        "\n".join(f"- {line}" for line in _remarks(comparison, fitted)),
-    ]
-    (output / "report.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
-
-
-def _markdown(frame: pd.DataFrame) -> str:
-    rows = [["", *map(str, frame.columns)], ["---"] * (len(frame.columns) + 1)]
-    rows += [
-        [str(name), *map(str, row)] for name, row in zip(frame.index, frame.to_numpy(), strict=True)
-    ]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+def _report(
+    world: SyntheticWorld,
+    train: Environment,
+    tests: list[Environment],
+    fitted: list[Fitted],
+    seed: int,
+) -> StabilityReport:
+    """DGBR beside all other methods; LR is one of the references that the report adds itself."""
+    models = {item.name: item.model for item in fitted if item.name != "LR"}
+    return stability_report(
+        models.pop("DGBR"),
+        tests,
+        train=train,
+        stable_features=world.stable_features,
+        baselines=models,
+        random_state=seed,
+    )

@@ -257,11 +257,12 @@ def listed_environments(environments: Table | Iterable[Table]) -> list[Table]:
     if repeated:
         raise InputError(f"environments must have distinct names, but {repeated} repeat.")
     for table in tables[1:]:
-        _check_columns(table, list(tables[0].X.columns), f"environment {tables[0].name!r}")
+        if not table.X.columns.equals(tables[0].X.columns):
+            check_columns(table, list(tables[0].X.columns), f"environment {tables[0].name!r}")
     return tables
 
 
-def _check_columns(table: Table, expected: list[Any], reference: str) -> None:
+def check_columns(table: Table, expected: list[Any], reference: str) -> None:
     """Raise when an environment has other columns, or the same in another order."""
     columns = list(table.X.columns)
     if columns == expected:
@@ -298,7 +299,7 @@ def _class_one(model: Any, table: Table) -> Any:
     """The column of predict_proba that belongs to the class 1."""
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
-        _check_columns(table, list(names), "the model")
+        check_columns(table, list(names), "the model")
     fitted_without_names = names is None and hasattr(model, "n_features_in_")
     both = np.asarray(model.predict_proba(table.X.to_numpy() if fitted_without_names else table.X))
     classes = list(getattr(model, "classes_", [0, 1]))

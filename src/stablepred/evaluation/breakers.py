@@ -1,0 +1,73 @@
+"""What breaks a model: features whose link to the outcome differs between two environments."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred.data.features import Dichotomizer
+from stablepred.evaluation.metrics import ErrorFunction, Table, environment_errors
+from stablepred.evaluation.tables import PlainTable
+from stablepred.evaluation.validation import column_values
+from stablepred.exceptions import InputError
+from stablepred.randomness import numpy_generator
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def breakers(
+    model: Any, best: Table, worst: Table, error: str | ErrorFunction, seed: int
+) -> pd.DataFrame:
+    """Harm of every feature in the worst environment, sorted."""
+    rows = []
+    for name in best.X.columns:
+        # By name, so that a feature's draws do not depend on the other columns.
+        uniforms = numpy_generator(seed, "restore", str(name)).random(len(worst.y))
+        errors = []
+        for source in (worst, best):
+            drawn = worst.X.copy()
+            drawn[name] = _given_outcome(source, worst, name, uniforms)
+            table = PlainTable(worst.name, drawn, worst.y)
+            errors.append(float(environment_errors(model, table, error).iloc[0]))
+        rows.append((name, _association(best, name), _association(worst, name), *errors))
+    columns = ["feature", "association_best", "association_worst"]
+    frame = pd.DataFrame(rows, columns=[*columns, "error_redrawn", "error_restored"])
+    frame["harm"] = frame["error_redrawn"] - frame["error_restored"]
+    return frame.sort_values("harm", ascending=False, kind="stable", ignore_index=True)
+
+
+def _given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatArray) -> pd.Series:
+    """Values of a feature for the rows of ``worst``, drawn in ``source`` given the outcome."""
+    # Both columns one below the other keep their type, be it numbers, text or categories.
+    both = pd.concat([worst.X[name], source.X[name]], ignore_index=True)
+    chosen = np.arange(len(worst.y))
+    for outcome in (0, 1):
+        pool = np.flatnonzero(np.asarray(source.y) == outcome) + len(worst.y)
+        rows = np.flatnonzero(np.asarray(worst.y) == outcome)
+        if len(pool):
+            # Sorted, so that the same uniforms give like values from both environments.
+            pool = pool[_order(both.iloc[pool])]
+            chosen[rows] = pool[(uniforms[rows] * len(pool)).astype(np.intp)]
+    return both.iloc[chosen].set_axis(worst.X.index)
+
+
+def _order(values: pd.Series) -> npt.NDArray[np.intp]:
+    """Positions in sorted order; values that cannot be compared are sorted as text."""
+    try:
+        return np.asarray(values.argsort(kind="stable"), dtype=np.intp)
+    except TypeError:
+        return np.asarray(values.astype(str).argsort(kind="stable"), dtype=np.intp)
+
+
+def _association(table: Table, name: Any) -> float:
+    """Mean of the outcome where the feature is high minus where it is low; NaN if constant."""
+    try:
+        values = column_values(table.X[[name]], [0], [str(name)])
+    except (InputError, TypeError):  # not a number: the harm says it all
+        return float("nan")
+    high = Dichotomizer().fit_transform(values)[:, 0] == 1
+    y = np.asarray(table.y)
+    if high.all() or not high.any():
+        return float("nan")
+    return float(y[high].mean() - y[~high].mean())

@@ -1,0 +1,168 @@
+"""What a fitted model tells about itself, as far as it has anything to tell."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred.evaluation.diagnostics import BalanceReport
+
+FloatArray = npt.NDArray[np.float64]
+
+BINS = 30
+EFFECT_COLUMNS = {"feature", "effect", "low", "high", "stable"}
+
+
+@dataclass(frozen=True)
+class WeightSummary:
+    """The distribution of balancing weights, without the weights themselves.
+
+    Attributes
+    ----------
+    shares, edges : arrays
+        Histogram: share of rows per bin, and the bins, which end where a long tail begins.
+    above : float
+        Share of rows beyond the last edge.
+    quantiles : dict
+        Smallest, quartiles and largest weight.
+    dropped : float
+        Share of rows with a weight under a hundredth of the mean.
+    heaviest_tenth : float
+        Share of all weight on the tenth of the rows with the largest weights.
+    n_rows : int
+        Rows with a weight.
+    effective_share : float
+        (sum w)^2 / (n sum w^2).
+    """
+
+    shares: FloatArray
+    edges: FloatArray
+    above: float
+    quantiles: dict[str, float]
+    dropped: float
+    heaviest_tenth: float
+    n_rows: int
+    effective_share: float
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """Name, parameters and whatever fitted attributes a model has; None where it has none.
+
+    Attributes
+    ----------
+    name : str
+        Class of the model, of the last step of a pipeline, or of the best one of a search.
+    steps : tuple of str
+        Classes from the outermost to the model itself.
+    parameters : dict
+        As text.
+    converged, n_iter : bool, int
+    balance : BalanceReport
+    weights : WeightSummary
+    effects : DataFrame
+        ``feature``, ``effect``, ``low``, ``high``, ``stable`` and further evidence.
+    """
+
+    name: str
+    steps: tuple[str, ...]
+    parameters: dict[str, str]
+    converged: bool | None
+    n_iter: int | None
+    balance: BalanceReport | None
+    weights: WeightSummary | None
+    effects: pd.DataFrame | None
+
+    @property
+    def effective_share(self) -> float | None:
+        """Effective sample size over rows, where there are weights."""
+        if self.balance is not None:
+            return self.balance.effective_share
+        return None if self.weights is None else self.weights.effective_share
+
+
+def model_facts(model: Any) -> ModelFacts:
+    """Look into a fitted model, through pipelines and searches."""
+    steps, inner = _innermost(model)
+    converged = getattr(inner, "converged_", None)
+    n_iter = np.ravel(getattr(inner, "n_iter_", ()))
+    balance = getattr(inner, "balance_report_", None)
+    return ModelFacts(
+        name=steps[-1],
+        steps=tuple(steps),
+        parameters=_parameters(inner),
+        converged=None if converged is None else bool(np.all(converged)),
+        n_iter=int(n_iter.max()) if len(n_iter) else None,
+        balance=balance if isinstance(balance, BalanceReport) else None,
+        weights=_weights(inner),
+        effects=_effects(inner),
+    )
+
+
+def _innermost(model: Any) -> tuple[list[str], Any]:
+    """Class names on the way to the model inside pipelines and searches, and that model."""
+    names = [_name(model)]
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif isinstance(getattr(model, "steps", None), list) and model.steps:
+            names[-1:] = [names[-1], *(_name(step) for _, step in model.steps[:-1])]
+            model = model.steps[-1][1]
+        else:
+            return names, model
+        names.append(_name(model))
+
+
+def _name(model: Any) -> str:
+    """Name of a class, of a function, or of what a pipeline does in place of a step."""
+    if isinstance(model, str):
+        return model
+    if isinstance(model, Mapping):
+        return "predictions"
+    name = getattr(model, "__name__", type(model).__name__)
+    return "function" if name == "<lambda>" else str(name)
+
+
+def _parameters(model: Any) -> dict[str, str]:
+    if not hasattr(model, "get_params"):
+        return {}
+    return {name: repr(value) for name, value in sorted(model.get_params(deep=False).items())}
+
+
+def _weights(model: Any) -> WeightSummary | None:
+    """A summary of ``sample_weight_``; rows of weight zero took no part."""
+    weights = getattr(model, "sample_weight_", None)
+    if weights is None:
+        return None
+    w = np.asarray(weights, dtype=np.float64)
+    w = np.sort(w[w > 0])
+    if len(w) == 0:
+        return None
+    end = max(float(np.quantile(w, 0.99)), 2.0)
+    end = float(w[-1]) if w[-1] <= 1.5 * end else end
+    counts, edges = np.histogram(w, bins=BINS, range=(0.0, max(end, 2.0)))
+    marks = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+    return WeightSummary(
+        shares=counts / len(w),
+        edges=edges,
+        above=float(np.mean(w > edges[-1])),
+        quantiles={k: float(np.quantile(w, q)) for k, q in (marks | {"largest": 1.0}).items()},
+        dropped=float(np.mean(w < 0.01 * w.mean())),
+        heaviest_tenth=float(w[-max(1, round(len(w) / 10)) :].sum() / w.sum()),
+        n_rows=len(w),
+        effective_share=float(w.sum() ** 2 / (len(w) * (w @ w))),
+    )
+
+
+def _effects(model: Any) -> pd.DataFrame | None:
+    effects = getattr(model, "feature_effects_", None)
+    if not isinstance(effects, pd.DataFrame) or not set(effects.columns) >= EFFECT_COLUMNS:
+        return None
+    effects = effects.reset_index(drop=True)
+    stable = getattr(model, "stable_features_", None)
+    if stable is not None and len(stable) == len(effects):
+        effects = effects.assign(stable=np.asarray(stable, dtype=bool))
+    return effects

@@ -1,0 +1,265 @@
+"""Which features must a fitted model be able to trust: a stress test on one table."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred.data.features import Dichotomizer
+from stablepred.evaluation.metrics import (
+    ERRORS,
+    ErrorFunction,
+    average_error,
+    environment_errors,
+    predicted_probability,
+    stability_error,
+)
+from stablepred.evaluation.model_facts import ModelFacts, model_facts
+from stablepred.evaluation.pages import stress_page
+from stablepred.evaluation.run_facts import RunFacts, run_facts
+from stablepred.evaluation.tables import PlainTable, plain_table
+from stablepred.evaluation.validation import RATES, column_values, resampling_weights
+from stablepred.exceptions import InputError
+from stablepred.randomness import RandomState, numpy_generator, root_seed
+from stablepred.report.page import write_page
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+SHOWN = 10  # features in a printed report
+
+
+@dataclass(frozen=True, repr=False)
+class StressReport:
+    """Errors of a model when one feature at a time comes to follow the outcome, or to oppose it.
+
+    Attributes
+    ----------
+    errors : DataFrame
+        One row per feature, the worst first: ``agreement`` (share of rows where the feature agrees
+        with the outcome now), the error at each rate, ``average``, ``stability``, ``worst`` with
+        its interval ``low`` ... ``high`` and the ``worst_rate`` where it is met, and
+        ``effective_rows``, the smallest effective number of rows at any rate.
+    observed : float
+        Error on the table as it is.
+    skipped : dict
+        Features that could not be tested, with the reason.
+    error : str
+        Name of the error.
+    level : float
+        Of the interval.
+    facts : ModelFacts
+        What the model tells about itself.
+    run : RunFacts
+        Data, seed, versions and time.
+    """
+
+    errors: pd.DataFrame
+    observed: float
+    skipped: dict[str, str]
+    error: str
+    level: float
+    facts: ModelFacts
+    run: RunFacts
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one HTML file that needs nothing but itself.
+
+        The file is complete or not there at all. It holds aggregates only, no rows of the data.
+        """
+        write_page(stress_page(self), path)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per feature, the worst first."""
+        return self.errors.copy()
+
+    def __str__(self) -> str:
+        shown = ["agreement", "average", "stability", "worst", "low", "high", "worst_rate"]
+        lines = [
+            f"Stress test: {self.error} as observed {self.observed:.4f}; when one feature at a "
+            "time agrees with the outcome in another share of rows, worst first",
+            self.errors[[*shown, "effective_rows"]].head(SHOWN).round(4).to_string(),
+        ]
+        if len(self.errors) > SHOWN:
+            lines.append(f"... and {len(self.errors) - SHOWN} more features")
+        lines += [f"not tested: {name} ({reason})" for name, reason in self.skipped.items()]
+        name = self.errors.index[0]
+        top = self.errors.iloc[0]
+        lines.append(
+            f"What breaks it most: {name} (error {top['worst']:.4f} at rate "
+            f"{top['worst_rate']:g}, {top['worst'] - self.observed:+.4f})"
+        )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def stress_test(
+    model: Any,
+    X: Any,
+    y: npt.ArrayLike,
+    *,
+    features: Sequence[Any] | None = None,
+    rates: Sequence[float] = RATES,
+    error: str | ErrorFunction = "rmse",
+    level: float = 0.95,
+    n_bootstrap: int = 200,
+    random_state: RandomState = 0,
+) -> StressReport:
+    """Find out which features a fitted model must be able to trust.
+
+    For each feature in turn rows are resampled so that it agrees with the outcome in a share r of
+    the rows of both classes, for r = .1 ... .9: from against the outcome to with it. Features that
+    go with it in the data go with it here; P(y) stays. No training and no second table is needed.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or a column
+        of predicted probabilities, one per row of X.
+    X : DataFrame or array of shape (n, p)
+        Features; those that are not 0/1 are cut at their mean to tell agreement.
+    y : array-like of shape (n,)
+        Outcome, 0/1.
+    features : sequence of column names, optional
+        Which to test; all if not given.
+    rates : sequence of float
+        Shares of agreement.
+    error : str or callable
+        As in `environment_errors`.
+    level, n_bootstrap : float, int
+        Of the interval of the worst error: rows are drawn again, as many as are effective.
+    random_state : int, RandomState or None
+        Seed of the resampling.
+
+    Returns
+    -------
+    StressReport
+        Prints as a table; ``to_frame()`` gives one row per feature, the worst first;
+        ``to_html(path)`` writes the page.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from stablepred import stress_test
+    >>> from stablepred.data import SyntheticWorld
+    >>> world = SyntheticWorld("s_indep_v")
+    >>> train = world.sample(2000, bias_rate=0.75, random_state=0)
+    >>> model = LogisticRegression().fit(train.X[["S1", "V12"]], train.y)
+    >>> stress_test(model, train.X[["S1", "V12"]], train.y).to_frame().index[0]
+    'V12'
+    """
+    started = time.perf_counter()
+    table = plain_table(X, y)
+    chosen = _chosen_features(features, table.X)
+    _check_rates(rates)
+    probability = predicted_probability(model, [table])[table.name]
+    observed = environment_errors(probability, table, error)
+    function = ERRORS[error] if isinstance(error, str) else error
+    seed = root_seed(random_state)
+    rows, skipped = {}, {}
+    for name in chosen:
+        bits = _as_bits(table.X, name)
+        missing = _missing_cell(bits, table.y)
+        if missing:
+            skipped[str(name)] = missing
+        else:
+            rows[name] = _stressed(
+                bits, table, probability, rates, function, level, n_bootstrap, seed, str(name)
+            )
+    if not rows:
+        raise InputError(f"no feature can be tested: {skipped}.")
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("feature")
+    frame = frame.sort_values("worst", ascending=False, kind="stable")
+    return StressReport(
+        errors=frame,
+        observed=float(observed.iloc[0]),
+        skipped=skipped,
+        error=str(observed.name),
+        level=level,
+        facts=model_facts(model),
+        run=run_facts([table], None, seed, n_bootstrap, started),
+    )
+
+
+def _chosen_features(features: Sequence[Any] | None, frame: pd.DataFrame) -> list[Any]:
+    chosen = list(frame.columns) if features is None else list(features)
+    unknown = [name for name in chosen if name not in frame.columns]
+    if unknown or not chosen:
+        raise InputError(
+            f"features must name columns of X, but {unknown or 'none'} was asked for; the columns "
+            f"are {list(frame.columns)}."
+        )
+    return chosen
+
+
+def _check_rates(rates: Sequence[float]) -> None:
+    if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
+        raise InputError(
+            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
+        )
+
+
+def _as_bits(frame: pd.DataFrame, name: Any) -> FloatArray:
+    values = column_values(frame[[name]], [0], [str(name)])
+    bits: FloatArray = Dichotomizer().fit_transform(values)
+    return bits
+
+
+def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
+    """Why a feature cannot be tested; nothing if it can."""
+    if bits.min() == bits.max():
+        return "constant"
+    for outcome in (0, 1):
+        values = bits[y == outcome]
+        if values.min() == values.max():
+            return f"always {'high' if values[0] else 'low'} where y = {outcome}"
+    return ""
+
+
+def _stressed(
+    bits: FloatArray,
+    table: PlainTable,
+    probability: FloatArray,
+    rates: Sequence[float],
+    function: ErrorFunction,
+    level: float,
+    n_bootstrap: int,
+    seed: int,
+    name: str,
+) -> dict[str, float]:
+    """Errors when the feature agrees with the outcome at each rate."""
+    target = table.y.astype(np.float64)
+    weights = [resampling_weights(bits, target, rate, least_share=0.0) for rate in rates]
+    effective = [w.sum() ** 2 / (w @ w) for w in weights]
+    # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
+    order = np.lexsort((probability, bits[:, 0], target))
+    evenly = (np.arange(len(target)) + 0.5) / len(target)
+    drawn = [order[_rows_at(evenly, w[order])] for w in weights]
+    errors = [float(function(table.y[rows], probability[rows])) for rows in drawn]
+    k = int(np.argmax(errors))
+    rng = numpy_generator(seed, "stress", name)
+    size = max(2, round(effective[k]))
+    draws = [
+        function(table.y[rows], probability[rows])
+        for rows in (_rows_at(rng.random(size), weights[k]) for _ in range(n_bootstrap))
+    ]
+    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    return (
+        {"agreement": float((bits[:, 0] == target).mean())}
+        | {f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)}
+        | {"average": average_error(errors), "stability": stability_error(errors)}
+        | {"worst": errors[k], "low": float(low), "high": float(high)}
+        | {"worst_rate": float(rates[k]), "effective_rows": float(min(effective))}
+    )
+
+
+def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:
+    """Row numbers at points in [0, 1), each row owning a stretch in proportion to its weight."""
+    edges = np.cumsum(w)
+    return np.minimum(np.searchsorted(edges, points * edges[-1], side="right"), len(w) - 1)

@@ -1,0 +1,98 @@
+"""Numbers and names as text: compact, honest about what is missing, harmless on a page."""
+
+import math
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ELLIPSIS = "…"
+MINUS = "−"
+MISSING = "–"
+
+# A name longer than this is cut even where the whole of it is shown on hovering.
+WHOLE = 300
+# Marks that turn the direction of what follows, on the page as in the name.
+DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name as it is shown, and the whole of it."""
+
+    shown: str
+    whole: str
+
+    @property
+    def cut(self) -> bool:
+        """Whether something of the name is not shown."""
+        return self.shown != self.whole
+
+
+def label(name: object, width: int = 28) -> Label:
+    """A name cut in the middle to ``width`` characters, since names often differ at their end."""
+    text = printable(str(name)) or "(no name)"
+    whole = text if len(text) <= WHOLE else text[: WHOLE - 1] + ELLIPSIS
+    if len(text) <= width:
+        return Label(text, whole)
+    head = (width - 1) * 2 // 3
+    return Label(text[:head] + ELLIPSIS + text[len(text) - (width - 1 - head) :], whole)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, lone surrogates and marks that turn its direction."""
+    return "".join("\ufffd" if _is_unprintable(character) else character for character in text)
+
+
+def _is_unprintable(character: str) -> bool:
+    return character in DIRECTIONS or unicodedata.category(character) in ("Cc", "Cs")
+
+
+def number(value: float, decimals: int = 3) -> str:
+    """A number with a fixed number of decimals; a dash where there is none."""
+    if not math.isfinite(value):
+        return MISSING
+    text = f"{value:,.{decimals}f}"
+    if float(text.replace(",", "")) == 0:
+        return text.removeprefix("-")
+    return text.replace("-", MINUS)
+
+
+def signed(value: float, decimals: int = 3) -> str:
+    """A number with its sign."""
+    text = number(value, decimals)
+    return f"+{text}" if value > 0 and float(text.replace(",", "")) > 0 else text
+
+
+def percent(value: float, decimals: int = 0) -> str:
+    """A share as a percentage."""
+    return MISSING if not math.isfinite(value) else f"{number(100 * value, decimals)} %"
+
+
+def interval(low: float, high: float, decimals: int = 3) -> str:
+    """Two ends of an interval."""
+    return f"{number(low, decimals)} to {number(high, decimals)}"
+
+
+ERRORS = {
+    "rmse": "RMSE",
+    "log_loss": "log loss",
+    "zero_one": "zero-one error",
+    "brier": "Brier score",
+}
+
+
+def error_name(error: str) -> str:
+    """An error as it is called in a sentence."""
+    return ERRORS.get(error) or label(error).shown
+
+
+def counted(count: int, singular: str, plural: str | None = None) -> str:
+    """A count with its noun."""
+    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+
+
+def listed(words: Sequence[str], joint: str = "and", most: int = 5) -> str:
+    """Words as a list in a sentence; many are cut to the first ones and a count."""
+    if len(words) > most:
+        return ", ".join(words[:most]) + f" and {len(words) - most} more"
+    return f" {joint} ".join([*[", ".join(words[:-1])] * (len(words) > 1), *words[-1:]])
