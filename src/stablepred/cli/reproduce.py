@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from stablepred.lab import tuning_report, tuning_study
+from stablepred.lab import real, real_studies, tuning_report, tuning_study
 from stablepred.lab.records import Records, run_missing
 
 # Development uses seeds below; published tables start here.
@@ -27,7 +27,7 @@ def _tuning_study(
     return [records.path, *tuning_report.write_tables(records, cases, folder, command)]
 
 
-STUDIES: dict[str, Study] = {tuning_study.NAME: _tuning_study}
+STUDIES: dict[str, Study] = {tuning_study.NAME: _tuning_study, real_studies.NAME: real.run}
 
 
 def reproduce(

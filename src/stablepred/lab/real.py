@@ -1,0 +1,19 @@
+"""``stablepred reproduce real``: the real-data studies from records to tables and figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from stablepred.lab import real_plots, real_report
+from stablepred.lab.real_studies import NAME, cases, run_case
+from stablepred.lab.records import Records, run_missing
+
+
+def run(seeds: Sequence[int], quick: bool, folder: Path, jobs: int, command: str) -> list[Path]:
+    """Run what is not recorded yet; write records, tables and figures; give their paths."""
+    planned = cases(seeds, quick=quick)
+    records = Records(folder / "records.jsonl")
+    definitions = [case.definition for case in planned]
+    run_missing(definitions, run_case, records, title=NAME, jobs=jobs)
+    tables = real_report.write_tables(records, planned, folder, command)
+    figures = real_plots.write_figures(records, planned, folder)
+    return [records.path, *tables, *figures]
