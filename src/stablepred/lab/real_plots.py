@@ -170,7 +170,7 @@ def _finish(figure: Figure, grid: list[Axes], path: Path) -> Path:
         handles,
         labels,
         loc="outside lower center",
-        ncols=min(9, len(labels)),
+        ncols=round(figure.get_figwidth() * 0.75),
         fontsize=8,
         frameon=False,
     )
