@@ -37,7 +37,7 @@ class Situation:
     rows : DataFrame
         All test rows, features and outcome.
     tests : mapping from name to places in ``rows``
-        The test environments.
+        The test environments; of groups the one that was trained in comes first.
     noisy : mapping from feature to p-value
         The features that selection acts on, with the chi-square test of their association with
         the outcome before selection.
@@ -138,8 +138,7 @@ def by_groups(
         parts = {name: at_rate(rows, table.y, rate, rng) for name, rows in parts.items()}
     chosen = table.rows.iloc[inside]
     train = Environment(train_group, chosen.drop(columns=OUTCOME), chosen[OUTCOME].to_numpy())
-    in_order = {name: parts[name] for name in places if name in parts}
-    return Situation(train, table.rows, in_order)
+    return Situation(train, table.rows, parts)
 
 
 def at_rate(rows: IntArray, y: IntArray, rate: float, rng: np.random.Generator) -> IntArray:

@@ -22,7 +22,6 @@ METHOD_STYLES = STYLES | {
 # References have no marker on a line; as points they need one.
 POINTS = {"constant": "X", "oracle": "*"}
 FOUR = ("LR", "DLR", "GBR", "DGBR")
-COLUMNS = 3
 Panels = Mapping[str, pd.DataFrame]
 Runs = Mapping[Study, Sequence[Case]]
 
@@ -32,8 +31,8 @@ def write_figures(records: Records, cases: Sequence[Case], folder: Path) -> list
     folder.mkdir(parents=True, exist_ok=True)
     kinds: dict[str, tuple[Callable[[Study], bool], str]] = {
         "selection": (lambda study: study.protocol == "selection", "bias rate r of the test"),
-        "age": (lambda study: study.by.lower() == "age", "age"),
-        "groups": (lambda study: study.by.lower() not in ("", "age"), ""),
+        "age": (lambda study: study.by.lower() == "age", "age (trained on the first group)"),
+        "groups": (lambda study: study.by.lower() not in ("", "age"), "trained on the first group"),
     }
     written = []
     for name, (belongs, label) in kinds.items():
@@ -143,13 +142,15 @@ def plot_one_by_one(panels: Panels, path: Path) -> Path:
             axes.plot(places, row, marker, color=colour, ms=4, label=method)
         axes.set_xticks(places, list(table.columns), fontsize=5.5, rotation=90)
         axes.set_ylim(bottom=0)
-        axes.set_title(title.replace("biased selection", "one predictor at a time"), fontsize=9)
+        axes.set_title(
+            title.replace("biased selection", "one predictor at a time"), fontsize=9, loc="left"
+        )
         axes.set_ylabel("Stability_Error", fontsize=8)
     return _finish(figure, grid, path)
 
 
 def _figure(panels: Sized, height: float) -> tuple[Figure, list[Axes]]:
-    columns = min(COLUMNS, len(panels))
+    columns = min(3 if len(panels) % 3 == 0 else 4, len(panels))
     lines = -(-len(panels) // columns)
     figure = Figure(figsize=(4.0 * columns, height * lines + 0.6), layout="constrained")
     FigureCanvasAgg(figure)

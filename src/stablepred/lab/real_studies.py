@@ -72,7 +72,8 @@ class Study:
         """How tables and plots call it."""
         if self.protocol == "selection":
             return f"{self.dataset}, biased selection"
-        return f"{self.dataset} by {self.by.lower()}" + (", P(Y) held" if self.fix_rate else "")
+        column = self.by.lower().removesuffix("_id").replace("_", " ")
+        return f"{self.dataset} by {column}" + (", P(Y) held" if self.fix_rate else "")
 
     @property
     def methods(self) -> tuple[str, ...]:
