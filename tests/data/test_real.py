@@ -342,7 +342,7 @@ def test_the_calls_of_the_bank_run_from_2008_to_2010(data_folder):
     assert frame["year"].value_counts().to_dict() == {2008: 27_729, 2009: 14_862, 2010: 2_620}
 
 
-@pytest.mark.parametrize("name", ["bank", "adult"])
+@pytest.mark.parametrize("name", ["adult"])
 def test_openml_names_fit_the_published_file(name, data_folder, monkeypatch):
     source = DATASETS[name]
     files = real._in_folder(data_folder, source)

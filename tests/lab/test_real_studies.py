@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from stablepred.cli import app
 from stablepred.data import Dataset
+from stablepred.exceptions import InputError
 from stablepred.lab import real, real_methods, real_studies, real_tables
 from stablepred.lab.real_plots import write_figures
 from stablepred.lab.real_report import claim_table, interval, long_table, write_tables
@@ -245,3 +246,13 @@ def test_reproduce_runs_the_small_version_and_does_not_run_it_twice(tmp_path, mo
 
     monkeypatch.setattr(real, "run_case", again)
     assert CliRunner().invoke(app, command).exit_code == 0
+
+
+def test_a_table_that_cannot_be_had_is_an_error_before_the_first_run(tmp_path, monkeypatch):
+    def nothing(name):
+        raise InputError(f"no file of {name!r} was found")
+
+    monkeypatch.setattr(real, "load_dataset", nothing)
+    with pytest.raises(InputError, match="no file of 'bank'"):
+        real.run([1], False, tmp_path, 1, "the command")
+    assert not (tmp_path / "records.jsonl").exists()
