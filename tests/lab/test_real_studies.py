@@ -183,7 +183,7 @@ def test_a_difference_inside_its_interval_is_said_to_be_one(recorded):
     for (study, seed), value in level.items():
         here = dgbr & (long["study"] == study) & (long["seed"] == seed)
         long.loc[here, "Average_Error"] = value + (0.003 if seed == 5 else -0.001)
-    assert claim_table(long, [AGE])["claim"].iloc[0] == "holds within the interval of the average"
+    assert claim_table(long, [AGE])["claim"].iloc[0].startswith("undecided")
 
 
 def test_the_interval_over_seeds_is_students(recorded):

@@ -133,7 +133,7 @@ def _judgement(average: tuple[float, float], stability: tuple[float, float]) -> 
     if average[0] <= 0:
         return "holds"
     if average[0] <= average[1]:
-        return "holds within the interval of the average"
+        return "undecided: worse on average, within the interval"
     return "does not hold: worse on average"
 
 
