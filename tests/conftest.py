@@ -1,5 +1,8 @@
 """Settings and small data that the tests share."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -45,3 +48,13 @@ def table():
 def make_table():
     """Small tables of other sizes and seeds."""
     return SmallTable
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    """The folder of the real data files; a test that asks for it is skipped where it is missing."""
+    beside = Path(__file__).parents[1] / ".." / "shared" / "data"
+    folder = Path(os.environ.get("STABLEPRED_DATA", beside))
+    if not (folder / "bank-full.csv.gz").exists():
+        pytest.skip(f"the data files are not in {folder}; STABLEPRED_DATA may name their folder")
+    return folder

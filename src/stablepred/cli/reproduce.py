@@ -1,20 +1,43 @@
 """``stablepred reproduce``: run the library's own studies and write their records and tables."""
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from stablepred.lab import paper, paper_report, runner, tuning_report, tuning_study
+from stablepred.lab import (
+    paper,
+    paper_report,
+    real,
+    real_studies,
+    runner,
+    tuning_report,
+    tuning_study,
+)
 from stablepred.lab.paper_page import Report
 from stablepred.lab.records import Records, run_missing
 from stablepred.lab.text import PUBLISHED_FROM
 
 RESULTS = Path("results")
 QUICK_RESULTS = RESULTS / "quick"
-NAMES = [*paper.FIGURES, paper.EVERYTHING, tuning_study.NAME]
+Study = Callable[[list[int], bool, Records, int, str], list[Path]]
+
+
+def _tuning_study(
+    seeds: list[int], quick: bool, records: Records, jobs: int, command: str
+) -> list[Path]:
+    cases = tuning_study.cases(seeds, quick=quick)
+    definitions = [case.definition for case in cases]
+    run_missing(definitions, tuning_study.run_case, records, title=tuning_study.NAME, jobs=jobs)
+    return list(tuning_report.write_tables(records, cases, records.path.parent, command))
+
+
+# Studies besides the paper's figures, each with a folder of its own.
+STUDIES: dict[str, Study] = {tuning_study.NAME: _tuning_study, real_studies.NAME: real.run}
+NAMES = [*paper.FIGURES, paper.EVERYTHING, *STUDIES]
 
 
 def reproduce(
@@ -61,8 +84,8 @@ def reproduce(
     for name in chosen_names:
         command = shlex.join(["stablepred", "reproduce", name, *options])
         records = Records(_folder(folder, name) / "records.jsonl")
-        if name == tuning_study.NAME:
-            paths = _tuning_study(chosen, quick, records, jobs, command)
+        if name in STUDIES:
+            paths = STUDIES[name](chosen, quick, records, jobs, command)
         else:
             figures = paper.named_figures(name, quick=quick)
             report = Report(name, figures, chosen, records, records.path.parent, command, tuned)
@@ -72,20 +95,10 @@ def reproduce(
             console.print(f"written: {path}", highlight=False, soft_wrap=True)
 
 
-def _tuning_study(
-    seeds: list[int], quick: bool, records: Records, jobs: int, command: str
-) -> list[Path]:
-    cases = tuning_study.cases(seeds, quick=quick)
-    definitions = [case.definition for case in cases]
-    run_missing(definitions, tuning_study.run_case, records, title=tuning_study.NAME, jobs=jobs)
-    return list(tuning_report.write_tables(records, cases, records.path.parent, command))
-
-
 def _checked_names(names: list[str] | None) -> list[str]:
     """The names without repetition; where one is unknown, or none given, the list of all."""
     known = [
-        name == tuning_study.NAME or bool(paper.named_figures(name, quick=False))
-        for name in names or []
+        name in STUDIES or bool(paper.named_figures(name, quick=False)) for name in names or []
     ]
     if names and all(known):
         return list(dict.fromkeys(names))
@@ -99,7 +112,7 @@ def _checked_names(names: list[str] | None) -> list[str]:
 
 def _folder(output: Path, name: str) -> Path:
     """All figures share one folder, so that what two of them show is recorded once."""
-    return output / (name if name == tuning_study.NAME else paper.EVERYTHING)
+    return output / (name if name in STUDIES else paper.EVERYTHING)
 
 
 def _check_writable(folder: Path) -> None:
