@@ -254,5 +254,5 @@ def test_a_table_that_cannot_be_had_is_an_error_before_the_first_run(tmp_path, m
 
     monkeypatch.setattr(real, "load_dataset", nothing)
     with pytest.raises(InputError, match="no file of 'bank'"):
-        real.run([1], False, tmp_path, 1, "the command")
+        real.run([1], False, Records(tmp_path / "records.jsonl"), 1, "the command")
     assert not (tmp_path / "records.jsonl").exists()

@@ -13,7 +13,7 @@ from stablepred.evaluation.references import beaten_by_shrinkage
 from stablepred.lab.real_methods import CONSTANT, ORACLE
 from stablepred.lab.real_studies import NAME, Case, Study
 from stablepred.lab.records import Records, Result
-from stablepred.lab.tuning_report import PUBLISHED_FROM
+from stablepred.lab.text import PUBLISHED_FROM
 
 FOUR = ("LR", "DLR", "GBR", "DGBR")
 AVERAGE, STABILITY = "Average_Error", "Stability_Error"
