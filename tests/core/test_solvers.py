@@ -170,7 +170,7 @@ def test_the_weights_of_several_encoders_are_averaged_geometrically():
 
 def test_without_balance_the_weights_stay_at_one():
     rows = made()
-    solution = sequential(rows, [start()], SETTINGS, balance=False)
+    solution = sequential(rows, [start()], SETTINGS, balance="nothing")
     assert (solution.w == 1).all()
     assert len(solution.networks) == 1
 
