@@ -175,9 +175,18 @@ def test_without_balance_the_weights_stay_at_one():
     assert len(solution.networks) == 1
 
 
+def test_the_features_can_be_balanced_in_place_of_the_embedding():
+    rows = made()
+    solution = sequential(rows, [start()], SETTINGS, balance="features")
+    alone = sequential(rows, [], SETTINGS)
+    torch.testing.assert_close(solution.w, alone.w)
+    assert solution.history["balance"][-1] == alone.history["balance"][-1]
+    assert len(solution.networks) == 1
+
+
 def test_training_the_encoder_lowers_its_objective():
     rows = made()
-    history = sequential(rows, [start()], replace(SETTINGS, max_iter=10), balance=False).history
+    history = sequential(rows, [start()], replace(SETTINGS, max_iter=10), balance="nothing").history
     own = np.array(history["prediction"])
     for name in ("reconstruction", "l2", "network_l2"):
         own = own + getattr(STRENGTHS, name) * np.array(history[name])
@@ -188,7 +197,7 @@ def test_training_the_encoder_lowers_its_objective():
 def test_each_stage_is_bounded_by_max_iter():
     solution = sequential(made(), [start(), start(seed=1)], replace(SETTINGS, max_iter=3))
     assert len(solution.history["total"]) == 2 * (3 + 3)
-    assert solution.unfinished == ["encoder", "weights", "encoder", "weights"]
+    assert solution.unfinished == ["encoder", "encoder", "weights", "weights"]
 
 
 def test_a_stage_that_settles_is_not_called_unfinished():

@@ -173,6 +173,7 @@ class _Strata:
 
         What the others say without j follows from the regression on all by one Newton step: with
         C the inverse of its curvature, leaving out j moves the coefficients by -C_.j b_j / C_jj.
+        For a very strong effect the step goes too far, which makes its score smaller.
         """
         z = self.features[:, witnesses]
         fitted = self._regression(z)
