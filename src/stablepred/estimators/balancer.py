@@ -33,7 +33,7 @@ class GlobalBalancer(StableEstimator):
         2 adds the products of all pairs of features as covariates and as treatments. Pairs that
         are constant in the data are skipped and named in a warning.
     weight_l2 : float, default=0.01
-        Penalty on the variance of the weights (lambda 3; n times the paper's).
+        Penalty on the variance of the weights (lambda 3; the paper's divided by n).
     weight_sum : float, default=1.0
         Penalty that holds their mean at one (lambda 6).
     min_effective_share : float, default=0.1

@@ -108,7 +108,7 @@ class DLRClassifier(DeepClassifier):
     Parameters
     ----------
     reconstruction : float, default=0.01
-        Strength of the reconstruction error (lambda 2; n times the paper's).
+        Strength of the reconstruction error (lambda 2; the paper's divided by n).
     l2, l1 : float, default=1e-4, 0.0
         Ridge and lasso penalties on the coefficients of the embedding (lambdas 4 and 5).
     network_l2 : float, default=3e-4
@@ -184,7 +184,10 @@ class DGBRClassifier(DeepClassifier):
     :meth:`from_paper` gives the paper to the letter. The defaults differ where the letter gives
     a degenerate model: the weights are learned after the encoder and do not see the loss, the
     embedding is balanced in units of its standard deviation, and the model is fitted again on the
-    features found stable.
+    features found stable. Where features depend on each other but not through the outcome
+    (``share_through_outcome_``), there is no sign of a tie to the outcome that could break: then
+    the weights balance the features themselves, and encoder and head are trained on all of them
+    under the weights.
 
     Parameters
     ----------
@@ -197,8 +200,8 @@ class DGBRClassifier(DeepClassifier):
     head : {"embedding", "features"}, default="embedding"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
-        head anew on ``stable_features_``; one of the features head keeps the features that
-        survive ``l1``.
+        head anew on ``stable_features_``, with a stronger ``network_l2`` where the weights leave
+        few effective rows; one of the features head keeps the features that survive ``l1``.
     n_encoders : int, default=1
         Encoders from different starting values whose weights are averaged (geometric mean). Used
         by the sequential solver; Algorithm 1 has one encoder.

@@ -27,13 +27,14 @@ class GBRClassifier(StableClassifier):
     balance : float, default=1.0
         Strength of the balancing loss L_Bal (lambda 1).
     weight_l2 : float, default=0.01
-        Penalty on the variance of the weights (lambda 3; n times the paper's).
+        Penalty on the variance of the weights (lambda 3; the paper's divided by n).
     l2 : float, default=1e-4
         Ridge penalty on the coefficients (lambda 4).
     l1 : float or "auto", default="auto"
         Lasso penalty on the coefficients (lambda 5). ``"auto"`` chooses it, together with the
         refit and whether to use the stable features only, on held-out rows whose noisy features
-        are redrawn.
+        are redrawn; or, where features depend on each other but not through the outcome, on
+        held-out rows that are balanced.
     weight_sum : float, default=1.0
         Penalty that holds the mean of the weights at one (lambda 6).
     order : {1, 2}, default=1
@@ -78,6 +79,8 @@ class GBRClassifier(StableClassifier):
     feature_effects_ : DataFrame
         feature, effect, low, high, explaining_away, stable.
     stable_features_ : ndarray of bool
+    share_through_outcome_ : float
+        How much of the features' dependence on each other goes through the outcome.
     recipe_ : the lambda 5, refit and columns in use.
 
     Examples
