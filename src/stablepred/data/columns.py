@@ -159,13 +159,13 @@ def learn_column(column: pd.Series) -> tuple[Column | None, list[Note]]:
         raise _dates(column, str(column.dropna().iloc[0]))
     if kind in ("number", "truth"):
         return _learn_numbers(column, "truth" if kind == "truth" else "point")
-    found = texts(column)
-    if is_truth(found):
-        return _learn_numbers(column, "truth")
     categorical = isinstance(column.dtype, pd.CategoricalDtype)
     style = "" if categorical else number_style(column)
     if style:
         return _learn_numbers(column, style)
+    found = texts(column)
+    if is_truth(found):
+        return _learn_numbers(column, "truth")
     if date_share(found) >= DATES:
         raise _dates(column, found.values[0])
     return _learn_texts(str(column.name), found)
@@ -182,9 +182,11 @@ def _dates(column: pd.Series, example: str) -> InputError:
 
 def number_style(column: pd.Series) -> str:
     """How the texts are written as numbers, nothing if they are not."""
-    read = {style: numbers(column, style) for style in ("point", "comma")}
-    style = min(read, key=lambda name: read[name].strays)
-    found = read[style]
+    style, found = "point", numbers(column, "point")
+    if found.strays:
+        with_comma = numbers(column, "comma")
+        if with_comma.strays < found.strays:
+            style, found = "comma", with_comma
     values = found.values[found.finite]
     words = found.strays - int(np.isinf(found.values).sum())
     if not len(values):
@@ -211,14 +213,13 @@ def _learn_numbers(column: pd.Series, style: str) -> tuple[Column | None, list[N
         notes.append(Note("stray", name, f"{in_rows(found.strays)}, e.g. {example!r}"))
     if missing.any():
         notes.append(Note("missing", name, in_rows(int(missing.sum()))))
-    whole = len(distinct) == len(values) >= ID_LEAST and bool((distinct % 1 == 0).all())
-    if whole:
+    if len(distinct) == len(values) >= ID_LEAST and bool((distinct % 1 == 0).all()):
         notes.append(Note("numeric id", name, f"{len(values):,} different whole numbers"))
     if len(distinct) == 1:
         return NumberColumn(name, style, None, 0.0, False, True), notes
     cutter = Dichotomizer().fit(values[:, None])
     cut, tolerance = float(cutter.thresholds_[0]), float(cutter.tolerances_[0])
-    plain = set(distinct.tolist()) == {0.0, 1.0}
+    plain = np.array_equal(distinct, [0.0, 1.0])
     return NumberColumn(name, style, cut, tolerance, plain, bool(missing.any())), notes
 
 

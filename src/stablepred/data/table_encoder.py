@@ -1,6 +1,7 @@
 """From a table as it comes to the 0/1 features that the estimators take."""
 
 import difflib
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
@@ -21,6 +22,7 @@ from stablepred.data.columns import (
     learn_column,
     shortened,
 )
+from stablepred.data.values import NUMBER
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.fitting import take_over_when_done
 from stablepred.persistence import Storable, storable
@@ -227,9 +229,11 @@ def check_columns(names: list[Any]) -> None:
 
 def unknown_column(name: str, names: list[Any], what: str) -> InputError:
     """The error for a name that is not there, with the nearest ones that are."""
+    numbers = [other for other in names if re.fullmatch(NUMBER["point"], str(other))]
+    data = " The first line seems to hold data; put one with names before it."
     return InputError(
         f"{what} {name!r} is not in the table. {_nearest(name, names)}The columns are: "
-        f"{listed(names)}."
+        f"{listed(names)}.{data if len(numbers) > 1 else ''}"
     )
 
 
