@@ -202,6 +202,12 @@ def test_a_model_without_the_encoding_of_a_table(run, fitted):
     assert refused(run("predict", "plain", "table.csv"), "plain holds a Dichotomizer")
 
 
+def test_new_rows_must_be_there(run, fitted):
+    (fitted / "new.csv").write_text("x,kind\n")
+    assert refused(run("predict", "model", "new.csv", "-o", "out"), "has a header but no rows")
+    assert left_behind(fitted) == ["model"]
+
+
 def test_evaluating_without_the_target(run, fitted):
     table(kind="a").drop(columns="y").to_csv("new.csv", index=False)
     assert refused(run("evaluate", "model", "new.csv"), "target 'y' is not in the table")

@@ -235,7 +235,7 @@ def test_a_report_needs_two_environments(run, model, test_table, tmp_path):
     importlib.util.find_spec("stablepred.data.real") is None, reason="no real data sets"
 )
 def test_every_data_set_is_listed_with_its_source(run):
-    from stablepred.data.real import DATASETS
+    from stablepred.data import DATASETS
 
     answer = run("datasets")
     assert answer.code == 0

@@ -2,16 +2,20 @@
 
 import datetime
 import decimal
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from stablepred import load
-from stablepred.data import TableEncoder
+from stablepred.data import TableEncoder, read_table
 from stablepred.exceptions import InputError, TableWarning
 
 
@@ -173,6 +177,26 @@ def test_texts_that_name_the_row_are_left_out():
     assert encoder.notes_ == [
         "left out, an id or free text: a (40 different texts in 40 rows)",
     ]
+
+
+NUMBERS = st.one_of(st.none(), st.floats(-1e6, 1e6), st.integers(-5, 5))
+WORDS = st.one_of(st.none(), st.sampled_from(["x", "y", "zebra", "two words", "é;,"]))
+TRUTHS = st.one_of(st.none(), st.booleans())
+
+
+@pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
+@settings(max_examples=40)
+@given(st.lists(st.tuples(NUMBERS, WORDS, TRUTHS), min_size=2, max_size=40))
+def test_a_csv_file_gives_the_features_of_the_frame_it_was_written_from(rows):
+    frame = pd.DataFrame(rows, columns=["n", "w", "t"]).assign(other=[0, 1] + [0] * (len(rows) - 2))
+    with tempfile.TemporaryDirectory() as folder:
+        frame.to_csv(Path(folder) / "table.csv", index=False)
+        text = read_table(Path(folder) / "table.csv")
+    expected = TableEncoder().fit(frame)
+    encoder = TableEncoder().fit(text)
+    assert encoder.notes_ == expected.notes_
+    pd.testing.assert_frame_equal(encoder.transform(text), expected.transform(frame))
+    pd.testing.assert_frame_equal(encoder.transform(frame), expected.transform(text))
 
 
 # --- what was not there in training ---

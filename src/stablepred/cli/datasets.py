@@ -10,7 +10,7 @@ from stablepred.cli.screen import say
 def datasets(debug: DebugOption = False) -> None:
     """List the real tables that 'stablepred.data.load_dataset' knows, and where they come from."""
     with plain_errors(debug):
-        from stablepred.data.real import DATASETS
+        from stablepred.data import DATASETS
 
         for name, source in DATASETS.items():
             for line in _lines(name, source):

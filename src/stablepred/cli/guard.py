@@ -23,9 +23,7 @@ def plain_errors(debug: bool) -> Iterator[None]:
         yield
     except (typer.Exit, BrokenPipeError):
         raise
-    except BaseException as error:
-        if not isinstance(error, Exception | KeyboardInterrupt):
-            raise
+    except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
         print(f"error: {_message(error)}", file=sys.stderr)
@@ -61,6 +59,11 @@ def warnings_as_lines() -> Iterator[None]:
         try:
             yield
         finally:
-            messages = [str(w.message) for w in caught if not issubclass(w.category, TableWarning)]
-            for message in dict.fromkeys(messages):
+            for message in dict.fromkeys(str(w.message) for w in caught if _concerns_user(w)):
                 say(f"warning: {message}")
+
+
+def _concerns_user(warning: warnings.WarningMessage) -> bool:
+    """Whether it is about data or fit, not about tables or the inside of a library."""
+    kinds = (UserWarning, RuntimeWarning)
+    return issubclass(warning.category, kinds) and not issubclass(warning.category, TableWarning)

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred.data.columns import in_rows, number_style
-from stablepred.data.values import numbers, texts, type_of
+from stablepred.data.values import numbers, text_of, texts, type_of
 from stablepred.exceptions import InputError
 
 Mask = NDArray[np.bool_]
@@ -54,9 +54,12 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
         return _between(_values(column), _edges(bins), closed=False)
     if is_number:
         values = _values(column)
-        if len(np.unique(values[~np.isnan(values)])) > FEW:
+        distinct = np.unique(values[~np.isnan(values)])
+        if len(distinct) > FEW:
             edges = np.unique(np.nanquantile(values, [0, 0.25, 0.5, 0.75, 1]))
             return _between(values, edges, closed=True)
+        rows = {str(text_of(value)): values == value for value in distinct}
+        return Groups(rows | _missing(np.isnan(values)), [])
     return _by_text(column)
 
 

@@ -22,7 +22,7 @@ IndexArray = NDArray[np.intp]
 MISSING = ("", "#n/a", "<na>", "?", "n/a", "na", "nan", "null")
 
 # How a number is written: 1234.5, or 1.234,5 as in much of Europe.
-EXPONENT = r"([eE][+-]?\d{1,2})?"
+EXPONENT = r"([eE][+-]?\d{1,3})?"
 NUMBER = {
     "point": rf"^[+-]?((\d+\.?\d*|\.\d+){EXPONENT}|(?i:inf(inity)?))$",
     "comma": rf"^[+-]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d*)?{EXPONENT}$",
