@@ -60,6 +60,10 @@ def test_two_other_numbers_are_cut_between():
     assert encoded([1, 2, 2])[0] == {"a>1.5": [0, 1, 1]}
 
 
+def test_large_cuts_are_named_without_an_exponent():
+    assert list(encoded([1_000_000, 2_000_000, 4_000_001])[0]) == ["a>2333333.7"]
+
+
 def test_decimal_commas_are_read_and_said():
     features, notes = encoded(["1,5", "2,5", "1.000,5"])
     assert features == {"a>334.833": [0, 0, 1]}

@@ -76,8 +76,10 @@ class NumberColumn:
     @property
     def features(self) -> list[str]:
         """Names of the 0/1 features."""
-        above = [] if self.cut is None else [f"{self.name}>{self.cut:g}"]
-        return [self.name] * self.plain + above * (not self.plain) + _missing_name(self)
+        if self.cut is None:
+            return _missing_name(self)
+        above = self.name if self.plain else f"{self.name}>{_short(self.cut)}"
+        return [above, *_missing_name(self)]
 
     def encode(self, column: pd.Series) -> tuple[Bits, list[Surprise]]:
         """The features of new rows, (n, k), and what was not expected in them."""
@@ -147,6 +149,11 @@ Column = NumberColumn | TextColumn
 
 def _missing_name(column: NumberColumn | TextColumn) -> list[str]:
     return [f"{column.name} is missing"] * column.missing
+
+
+def _short(number: float) -> str:
+    """A number for a name: six digits, large ones without an exponent."""
+    return f"{number:.1f}".removesuffix(".0") if abs(number) >= 1e5 else f"{number:g}"
 
 
 # --- learning ---
