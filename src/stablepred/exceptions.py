@@ -37,3 +37,7 @@ class OverlapWarning(StablepredWarning):
 
 class ConstantPredictionWarning(StablepredWarning):
     """The fitted model predicts the same probability for every row."""
+
+
+class TableWarning(StablepredWarning):
+    """A column of a table was left out, or new rows hold what was not there in training."""

@@ -22,6 +22,8 @@ from stablepred._version import __version__
 from stablepred.exceptions import InputError, ModelFileError
 
 FORMAT = 1
+# The model in a folder, as ``stablepred fit`` writes it.
+MODEL_FILE = "model.safetensors"
 
 T = TypeVar("T", bound=type)
 
@@ -70,7 +72,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that was written with ``save``.
+    """Read a model that was written with ``save``, from its file or its folder.
 
     Raises
     ------
@@ -79,6 +81,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         When the file is damaged, of another format, or no model file at all.
     """
+    if Path(path).is_dir():
+        path = Path(path) / MODEL_FILE
     if not Path(path).is_file():
         raise FileNotFoundError(f"no model file at {os.fspath(path)}")
     try:

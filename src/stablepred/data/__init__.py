@@ -1,17 +1,24 @@
-"""Data worlds: environments, synthetic worlds, biased selection on real tables, real data sets."""
+"""Environments, synthetic worlds, biased selection, real data sets, and tables as they come."""
 
 from stablepred.data.environment import Environment
 from stablepred.data.real import Dataset, load_dataset
 from stablepred.data.selection import biased_sample, deliverable_rows
 from stablepred.data.sources import DATASETS
 from stablepred.data.synthetic import SyntheticWorld
+from stablepred.data.table_encoder import TableEncoder
+from stablepred.data.table_model import TableModel, fit_table
+from stablepred.data.tables import read_table
 
 __all__ = [
     "DATASETS",
     "Dataset",
     "Environment",
     "SyntheticWorld",
+    "TableEncoder",
+    "TableModel",
     "biased_sample",
     "deliverable_rows",
+    "fit_table",
     "load_dataset",
+    "read_table",
 ]

@@ -1,0 +1,144 @@
+"""``stablepred evaluate``: errors of a model by environment, beside those of a constant."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+
+from stablepred.cli.guard import FAILED_CHECK, plain_errors, warnings_as_lines
+from stablepred.cli.options import (
+    BinsOption,
+    ByOption,
+    DebugOption,
+    ForceOption,
+    ModelArgument,
+    SeedOption,
+    TargetOption,
+)
+from stablepred.cli.output import check_file, new_file
+from stablepred.cli.screen import say, show_table, working
+from stablepred.cli.tables import environments, load_model
+from stablepred.data.environment import Environment
+from stablepred.data.table_model import TableModel
+from stablepred.evaluation.metrics import (
+    average_error,
+    environment_errors,
+    error_interval,
+    stability_error,
+    worst_error,
+)
+from stablepred.exceptions import InputError
+
+SUMMARY = {
+    "Average_Error": average_error,
+    "Stability_Error": stability_error,
+    "Worst_Error": worst_error,
+}
+
+
+def evaluate(
+    model: ModelArgument,
+    tables: Annotated[list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")],
+    target: TargetOption = None,
+    by: ByOption = None,
+    bins: BinsOption = None,
+    max_stability: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Exit code 1 if Stability_Error is larger, or if the model is no better on "
+            "average than a constant, which is always stable.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file for the errors.")
+    ] = None,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Measure the error (RMSE of the probability) in each environment, its average and its spread.
+
+    Environments are the values of one column (--by), or files: each file is one.
+    """
+    with plain_errors(debug):
+        if output is not None:
+            check_file(output, force=force)
+        fitted = load_model(model)
+        found = environments(fitted, tables, target, by, bins)
+        if max_stability is not None and len(found) < 2:
+            raise InputError(
+                "--max-stability compares environments, but there is only one. Name a column with "
+                "--by, or give several files."
+            )
+        with warnings_as_lines(), working("resampling rows for the intervals"):
+            errors = _errors(fitted, found, seed)
+        _show(errors, len(found), by)
+        if output is not None:
+            with new_file(output, force=force) as temporary:
+                errors.to_csv(temporary, index_label="environment")
+        passed = _verdict(errors, fitted.base_rate, max_stability)
+        if output is not None:
+            say(f"written: {output}")
+        if not passed:
+            raise typer.Exit(FAILED_CHECK)
+
+
+def _errors(model: TableModel, found: list[Environment], seed: int) -> pd.DataFrame:
+    """Errors with intervals by environment and in summary; rows, rate of 1 and the constant's."""
+    predicted = {e.name: model.estimator.predict_proba(e.X)[:, 1] for e in found}
+    constant = environment_errors({e.name: np.full(len(e), model.base_rate) for e in found}, found)
+    frame = error_interval(predicted, found, random_state=seed)
+    summary = {name: function(constant) for name, function in SUMMARY.items() if len(found) > 1}
+    frame["constant"] = pd.concat([constant, pd.Series(summary, dtype=np.float64)])
+    frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))
+    frame.insert(1, "rate", pd.Series({e.name: e.y.mean() for e in found}))
+    return frame
+
+
+def _show(errors: pd.DataFrame, environments: int, by: str | None) -> None:
+    rows = [
+        [
+            str(name),
+            "" if pd.isna(row["rows"]) else f"{row['rows']:,.0f}",
+            "" if pd.isna(row["rate"]) else f"{row['rate']:.3f}",
+            f"{row['error']:.4f}",
+            f"{row['low']:.4f} to {row['high']:.4f}",
+            f"{row['constant']:.4f}",
+        ]
+        for name, row in errors.iterrows()
+    ]
+    show_table(
+        f"RMSE by {by or 'file'}, beside that of always predicting the training rate",
+        [by or "file", "rows", "rate of 1", "error", "95% interval", "constant"],
+        rows,
+        rule_before=environments,
+    )
+
+
+def _verdict(errors: pd.DataFrame, base_rate: float, most: float | None) -> bool:
+    """Say whether the model is better than a constant, and stable; whether the check passes."""
+    summary = "Average_Error" if "Average_Error" in errors.index else errors.index[0]
+    average, constant = errors["error"][summary], errors["constant"][summary]
+    useful = bool(average < constant)
+    than = (
+        f"a constant of {base_rate:.3f}, the training rate ({average:.4f} against {constant:.4f})"
+    )
+    if useful:
+        say(f"On average better than {than}.")
+    else:
+        say(f"On average NO BETTER than {than}: stable or not, it is of no use here.")
+    single = errors[errors["rows"].notna()]
+    worse = [str(name) for name in single.index[single["error"] >= single["constant"]]]
+    if useful and worse:
+        say(f"No better than the constant in: {', '.join(worse)}.")
+    if most is None:
+        return True
+    stability = float(errors["error"]["Stability_Error"])
+    stable = stability <= most
+    word = "within" if stable else "ABOVE"
+    say(f"Stability_Error {stability:.4f} is {word} the {most:g} that was asked for.")
+    say("passed" if stable and useful else "FAILED")
+    return stable and useful

@@ -1,0 +1,126 @@
+"""``stablepred fit``: train a model on a table as it comes."""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from stablepred.cli.estimators import GRIDS, make_estimator
+from stablepred.cli.guard import plain_errors, warnings_as_lines
+from stablepred.cli.options import (
+    DebugOption,
+    DropOption,
+    ForceOption,
+    Method,
+    SeedOption,
+    TableArgument,
+)
+from stablepred.cli.screen import say, show_table, working
+from stablepred.cli.tables import dropped_columns, read
+from stablepred.data.model_folder import check_model_folder
+from stablepred.data.table_encoder import unknown_column
+from stablepred.data.table_model import EncodedTable, TableModel, encode_table
+from stablepred.data.tables import open_table
+
+SHOWN = 15  # features in the printed table
+
+
+def fit(
+    table: TableArgument,
+    target: Annotated[str, typer.Option(help="Outcome column; it must have two values.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
+    method: Annotated[
+        Method,
+        typer.Option(help="lr and dlr do not balance, gbr and dgbr do; dgbr-paper to the letter."),
+    ] = "dgbr",
+    tune: Annotated[
+        bool, typer.Option("--tune", help="Search a small grid on environments made of the table.")
+    ] = False,
+    drop: DropOption = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
+    ] = None,
+    overlap: Annotated[
+        float | None,
+        typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
+    ] = None,
+    seed: SeedOption = 0,
+    force: ForceOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Train a model on one table, so that it predicts as well in other environments.
+
+    Columns are taken as they come: numbers are cut at their mean, texts become one 0/1 feature per
+    value, missing values get a feature of their own. The encoding is stored with the model.
+    """
+    with plain_errors(debug):
+        check_model_folder(output, force=force)
+        file = open_table(table)
+        if target not in file.columns:
+            raise unknown_column(target, file.columns, "target")
+        dropped = dropped_columns(drop, file.columns, target)
+        frame = read(file, [name for name in file.columns if name not in dropped])
+        say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
+        if dropped:
+            say(f"left out as asked: {', '.join(dropped)}")
+        with warnings_as_lines(), working("encoding columns"):
+            encoded = encode_table(frame, target, positive=positive, overlap=overlap)
+        del frame  # the features are a fraction of its size
+        _describe_columns(encoded, file.columns)
+        # A search has a bar of its own.
+        with warnings_as_lines(), nullcontext() if tune else working(f"fitting {method}"):
+            model = encoded.fit(make_estimator(method, seed, tune=tune))
+        _describe_model(model)
+        if tune:
+            chosen = model.estimator.get_params()
+            say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
+        model.save(output, force=force)
+        say(f"written: {output} (model.safetensors, summary.json)")
+
+
+def _describe_columns(encoded: EncodedTable, columns: list[str]) -> None:
+    """Say what became of the columns."""
+    outcome = encoded.target
+    say(
+        f"target {outcome.name}: {outcome.positive!r} is 1 ({encoded.y.mean():.1%} of the rows), "
+        f"{outcome.negative!r} is 0"
+    )
+    like = [n for n in columns if n.lower() == outcome.name.lower() and n != outcome.name]
+    if like:
+        say(f"named like the target, drop it if it is the same thing: {', '.join(like)}")
+    for line in encoded.encoder.notes_:
+        say(line)
+    used = len(encoded.encoder.used_columns)
+    say(f"{encoded.features.shape[1]} features from {used} columns")
+
+
+def _describe_model(model: TableModel) -> None:
+    """Say what was found."""
+    report = getattr(model.estimator, "balance_report_", None)
+    if report is not None:
+        say(
+            f"effective sample size: {report.effective_share * model.rows:,.0f} rows "
+            f"({report.effective_share:.1%})"
+        )
+    effects = getattr(model.estimator, "feature_effects_", None)
+    if effects is not None:
+        show_effects(effects)
+
+
+def show_effects(effects: pd.DataFrame) -> None:
+    """Print the largest effects, with their intervals and verdicts."""
+    order = effects["effect"].abs().sort_values(ascending=False, kind="stable").index
+    top = effects.loc[order].head(SHOWN)
+    show_table(
+        f"Effect on the target with the other features balanced, {len(top)} largest of "
+        f"{len(effects)}",
+        ["feature", "effect", "95% interval", "stable"],
+        [_effect_cells(row) for _, row in top.iterrows()],
+    )
+
+
+def _effect_cells(row: Any) -> list[str]:
+    interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
+    return [row["feature"], f"{row['effect']:+.3f}", interval, "yes" if row["stable"] else "no"]

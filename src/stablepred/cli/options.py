@@ -1,0 +1,31 @@
+"""Arguments and options that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Method = Literal["lr", "dlr", "gbr", "dgbr", "dgbr-paper"]
+
+TableArgument = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file.")]
+ModelArgument = Annotated[Path, typer.Argument(help="Folder that 'stablepred fit' wrote.")]
+TargetOption = Annotated[
+    str | None, typer.Option(help="Outcome column, if it is not called as in training.")
+]
+ByOption = Annotated[
+    str | None, typer.Option(help="Column whose values are the environments; numbers are cut.")
+]
+BinsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
+        "without them quartiles."
+    ),
+]
+DropOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Column to leave out; repeat it, or give several with commas."),
+]
+SeedOption = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an older output.")]
+DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]

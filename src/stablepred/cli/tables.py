@@ -1,0 +1,131 @@
+"""Reading models and tables for the commands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+import stablepred
+from stablepred.cli.screen import progress, say
+from stablepred.data.columns import Surprise
+from stablepred.data.environment import Environment
+from stablepred.data.groups import group_rows
+from stablepred.data.table_encoder import listed, surprise_lines, unknown_column
+from stablepred.data.table_model import TableModel
+from stablepred.data.tables import TableFile, open_table
+from stablepred.exceptions import InputError
+
+
+def load_model(folder: Path) -> TableModel:
+    """The model in a folder that ``stablepred fit`` wrote."""
+    if not folder.exists():
+        raise InputError(f"there is no model folder {folder}. Write one with 'stablepred fit'.")
+    model = stablepred.load(folder)
+    if not isinstance(model, TableModel):
+        raise InputError(
+            f"{folder} holds a {type(model).__name__} without the encoding of a table. Give a "
+            "folder that 'stablepred fit' wrote."
+        )
+    return model
+
+
+def read(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """All rows of some columns, with progress."""
+    with progress(f"reading {file.path.name}") as report:
+        return file.read(columns, report)
+
+
+def dropped_columns(
+    given: Sequence[str] | None, columns: Sequence[str], target: str | None
+) -> list[str]:
+    """The columns to leave out; a name with commas in it that is no column is several."""
+    names: list[str] = []
+    for entry in given or ():
+        parts = [entry] if entry in columns else [part.strip() for part in entry.split(",")]
+        for name in parts:
+            if name not in columns:
+                raise unknown_column(name, list(columns), "column to drop")
+        names += parts
+    if target in names:
+        raise InputError(f"{target!r} is the target; it cannot be dropped.")
+    return list(dict.fromkeys(names))
+
+
+def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:
+    """Name the columns that neither the model nor anything else uses."""
+    known = {*model.encoder.used_columns, *used}
+    ignored = [name for name in file.columns if name not in known]
+    if ignored:
+        say(f"ignored, not used by the model: {listed(ignored)}")
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """The rows of a table with their outcome, as a model takes them."""
+
+    features: pd.DataFrame
+    y: NDArray[np.int64]
+    by: pd.Series | None
+    surprises: list[Surprise]
+
+
+def labelled(model: TableModel, path: Path, target: str | None, by: str | None = None) -> Labelled:
+    """Read what the model uses, the outcome, and the column that tells environments."""
+    file = open_table(path)
+    outcome = model.target.name if target is None else target
+    extra = {"target": outcome} if by is None else {"target": outcome, "column": by}
+    for what, name in extra.items():
+        if name not in file.columns:
+            raise unknown_column(name, file.columns, f"{path}: {what}")
+    model.encoder.check_has_columns(file.columns)
+    say_ignored(model, file, *extra.values())
+    frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra.values()])))
+    y = model.target.encode(frame[outcome])
+    features, surprises = model.encoder.encode(frame)
+    return Labelled(features, y, None if by is None else frame[by], surprises)
+
+
+def environments(
+    model: TableModel,
+    paths: Sequence[Path],
+    target: str | None,
+    by: str | None,
+    bins: str | None,
+) -> list[Environment]:
+    """One environment per file, or one file cut by a column."""
+    if by is not None and len(paths) > 1:
+        raise InputError("several files are an environment each; --by cuts a single file.")
+    if bins is not None and by is None:
+        raise InputError("--bins cuts the column that --by names. Name it.")
+    edges = None if bins is None else _edges(bins)
+    found: list[Environment] = []
+    surprises: list[Surprise] = []
+    for path in paths:
+        rows = labelled(model, path, target, by)
+        surprises += rows.surprises
+        if rows.by is None:
+            name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
+            found.append(Environment(name, rows.features, rows.y))
+            continue
+        groups = group_rows(rows.by, edges)
+        for line in groups.notes:
+            say(line)
+        for name, chosen in groups.rows.items():
+            found.append(Environment(name, rows.features[chosen], rows.y[chosen]))
+    for line in surprise_lines(surprises):
+        say(line)
+    return found
+
+
+def _edges(text: str) -> list[float]:
+    """Numbers from a text such as 20,30,40."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            "--bins must be numbers with commas between them, for example 20,30,40, but is "
+            f"{text!r}."
+        ) from None

@@ -1,0 +1,119 @@
+"""How a text file is written: its encoding and its separator, found from its bytes."""
+
+import codecs
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from io import BytesIO
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from stablepred.exceptions import InputError
+
+# In order of preference where two would do: commas also stand in texts and numbers.
+SEPARATORS = "\t;|,"
+SAMPLE = 1 << 20  # bytes that the separator is found from
+PIECE = 1 << 20  # bytes read at a time
+
+# Two or more bytes that are one character of UTF-8, and hardly ever stand side by side otherwise.
+SEVERAL_BYTES = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
+
+Opener = Callable[[], AbstractContextManager[BinaryIO]]
+
+
+def detect_encoding(name: str, opened: Opener) -> str:
+    """``utf-8``, ``utf-16`` or ``cp1252``, whichever all bytes of a file are valid in.
+
+    A byte that is not UTF-8 means cp1252, the encoding of old Windows programs, unless other
+    characters of the file are plainly UTF-8: then the file is broken, and is refused.
+    """
+    with opened() as stream:
+        start = stream.read(PIECE)
+    if not start.strip():
+        raise InputError(f"{name} is empty.")
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if _first_invalid_line(opened, "utf-16") is None:
+            return "utf-16"
+        raise InputError(f"{name} begins as UTF-16 but goes on as something else. Save it anew.")
+    if b"\0" in start:
+        raise InputError(
+            f"{name} is not a text file (it has zero bytes in it). Give a CSV or a Parquet file."
+        )
+    line = _first_invalid_line(opened, "utf-8")
+    if line is None:
+        return "utf-8"
+    if not _has_several_bytes(opened) and _first_invalid_line(opened, "cp1252") is None:
+        return "cp1252"
+    raise InputError(
+        f"{name}, line {line}: a byte that is not valid in UTF-8, the encoding of the rest of the "
+        "file. Save the file anew as UTF-8, or repair that line."
+    )
+
+
+def _first_invalid_line(opened: Opener, encoding: str) -> int | None:
+    """Number of the first line that cannot be decoded."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    line = 1
+    with opened() as stream:
+        while True:
+            piece = stream.read(PIECE)
+            try:
+                decoder.decode(piece, final=not piece)
+            except UnicodeDecodeError as error:
+                return line + error.object[: error.start].count(b"\n")
+            if not piece:
+                return None
+            line += piece.count(b"\n")
+
+
+def _has_several_bytes(opened: Opener) -> bool:
+    with opened() as stream:
+        while piece := stream.read(PIECE):
+            if SEVERAL_BYTES.search(piece):
+                return True
+    return False
+
+
+def detect_separator(name: str, opened: Opener, encoding: str) -> tuple[str, list[str]]:
+    """The separator under which most lines have as many fields as the header; and the header."""
+    with opened() as stream:
+        start = stream.read(SAMPLE)
+    text = codecs.getincrementaldecoder(encoding)().decode(start).removeprefix("\ufeff")
+    if len(start) == SAMPLE and "\n" in text:
+        text = text[: text.rindex("\n") + 1]
+    sample = text.encode()
+    best: tuple[tuple[bool, float, int], str, list[str]] | None = None
+    for separator in SEPARATORS:
+        header, fitting = _fields(sample, separator)
+        score = (len(header) > 1, fitting, len(header))
+        if header and (best is None or score > best[0]):
+            best = (score, separator, header)
+    if best is None:
+        raise InputError(f"{name} has no header line that could be read.")
+    return (best[1] if len(best[2]) > 1 else ","), best[2]
+
+
+def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:
+    """Fields of the header, and the share of lines with as many."""
+    odd = 0
+
+    def skip(row: object) -> str:
+        nonlocal odd
+        odd += 1
+        return "skip"
+
+    try:
+        table = arrow_csv.read_csv(
+            BytesIO(sample),
+            arrow_csv.ReadOptions(use_threads=False, block_size=2 * SAMPLE),
+            arrow_csv.ParseOptions(
+                delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+            ),
+            arrow_csv.ConvertOptions(check_utf8=False),
+        )
+    except pa.ArrowInvalid:
+        return [], 0.0
+    rows = table.num_rows
+    return table.column_names, rows / (rows + odd) if rows + odd else 1.0

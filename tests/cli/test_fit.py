@@ -1,0 +1,162 @@
+"""``stablepred fit``: what it says and what it writes."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from stablepred import load
+
+ARGUMENTS = ("--target", "bought", "--method", "lr")
+
+
+def test_what_happened_to_every_column_is_said(run, train, tmp_path):
+    answer = run("fit", train, *ARGUMENTS, "--drop", "region", "-o", tmp_path / "model")
+    frame = pd.read_csv(train)
+    rate, missing = (frame["bought"] == "yes").mean(), frame["income"].isna().sum()
+    assert answer.code == 0
+    assert answer.out.splitlines() == [
+        f"read {train}: 400 rows, 7 columns (CSV, separator ',', utf-8)",
+        "left out as asked: region",
+        f"target bought: 'yes' is 1 ({rate:.1%} of the rows), 'no' is 0",
+        "left out, constant: country (always 'here')",
+        "missing values, each column with a feature 'is missing' of its own: income "
+        f"({missing} rows)",
+        "7 features from 4 columns",
+        f"written: {tmp_path / 'model'} (model.safetensors, summary.json)",
+    ]
+    assert answer.err == ""
+
+
+def test_the_model_takes_raw_rows_in_python_too(model, customers):
+    frame = customers(50, seed=2)
+    assert set(load(model).predict(frame)) <= {"no", "yes"}
+    typed = load(model).predict_proba(frame)
+    assert (typed == load(model).predict_proba(frame.astype(str).replace("nan", ""))).all()
+
+
+def test_the_default_method_balances(run, tmp_path, customers):
+    path = tmp_path / "small.csv"
+    customers(120)[["age", "job", "bought"]].to_csv(path, index=False)
+    answer = run("fit", path, "--target", "bought", "-o", tmp_path / "model")
+    assert answer.code == 0
+    assert json.loads((tmp_path / "model" / "summary.json").read_text())["estimator"] == (
+        "DGBRClassifier"
+    )
+    assert "effective sample size: " in answer.out
+    assert "Effect on the target with the other features balanced" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("method", "estimator"),
+    [("dlr", "DLRClassifier"), ("gbr", "GBRClassifier"), ("dgbr-paper", "DGBRClassifier")],
+)
+def test_every_method_can_be_chosen(run, tmp_path, customers, method, estimator):
+    path = tmp_path / "small.csv"
+    customers(120)[["age", "job", "bought"]].to_csv(path, index=False)
+    answer = run("fit", path, "--target", "bought", "--method", method, "-o", tmp_path / "model")
+    assert answer.code == 0
+    assert type(load(tmp_path / "model").estimator).__name__ == estimator
+
+
+def test_tuning_says_what_was_chosen(run, train, tmp_path):
+    answer = run("fit", train, *ARGUMENTS, "--tune", "-o", tmp_path / "model")
+    assert answer.code == 0
+    chosen = load(tmp_path / "model").estimator.C
+    assert f"tuned: C = {chosen:g}" in answer.out
+
+
+def test_the_same_seed_gives_the_same_model(run, customers, tmp_path):
+    train = tmp_path / "small.csv"
+    customers(120)[["age", "job", "bought"]].to_csv(train, index=False)
+    files = []
+    for name in ("first", "second"):
+        arguments = ("--target", "bought", "--method", "gbr", "--seed", 3, "-o", tmp_path / name)
+        assert run("fit", train, *arguments).code == 0
+        files.append((tmp_path / name / "model.safetensors").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_the_positive_value_can_be_named(run, train, tmp_path):
+    answer = run("fit", train, *ARGUMENTS, "--positive", "no", "-o", tmp_path / "model")
+    rate = (pd.read_csv(train)["bought"] == "no").mean()
+    assert f"target bought: 'no' is 1 ({rate:.1%} of the rows), 'yes' is 0" in answer.out
+
+
+def test_several_columns_are_dropped_with_commas_or_one_by_one(run, train, tmp_path):
+    first = run("fit", train, *ARGUMENTS, "--drop", "age,region", "-o", tmp_path / "first")
+    second = run(
+        "fit", train, *ARGUMENTS, "--drop", "age", "--drop", "region", "-o", tmp_path / "second"
+    )
+    assert "left out as asked: age, region" in first.out
+    assert "left out as asked: age, region" in second.out
+
+
+def test_a_column_with_a_comma_in_its_name_can_be_dropped(run, customers, tmp_path):
+    path = tmp_path / "table.csv"
+    customers(60).rename(columns={"age": "age, years"}).to_csv(path, index=False)
+    answer = run("fit", path, *ARGUMENTS, "--drop", "age, years", "-o", tmp_path / "model")
+    assert "left out as asked: age, years" in answer.out
+
+
+def test_features_without_overlap_are_named(run, train, tmp_path):
+    answer = run("fit", train, *ARGUMENTS, "--overlap", 0.3, "-o", tmp_path / "model")
+    assert "left out for want of overlap, share of ones: income is missing (0.1" in answer.out
+
+
+def test_ids_are_warned_of(run, customers, tmp_path):
+    path = tmp_path / "table.csv"
+    frame = customers(60)
+    frame.insert(0, "number", range(60))
+    frame.insert(1, "code", [f"K{k}" for k in range(60)])
+    frame.to_csv(path, index=False)
+    answer = run("fit", path, *ARGUMENTS, "-o", tmp_path / "model")
+    assert "left out, an id or free text: code (60 different texts in 60 rows)" in answer.out
+    assert "probably an id, drop it unless its size means something: number" in answer.out
+
+
+def test_a_column_named_like_the_target_is_pointed_out(run, customers, tmp_path):
+    path = tmp_path / "table.csv"
+    customers(60).assign(Bought=[0, 1] * 30).to_csv(path, index=False)
+    answer = run("fit", path, *ARGUMENTS, "-o", tmp_path / "model")
+    assert "named like the target, drop it if it is the same thing: Bought" in answer.out
+
+
+def test_warnings_of_the_estimator_are_plain_lines(run, customers, tmp_path):
+    path = tmp_path / "table.csv"
+    frame = customers(60)
+    frame["twin"] = frame["offer"]
+    frame[["offer", "twin", "bought"]].to_csv(path, index=False)
+    answer = run("fit", path, "--target", "bought", "--method", "gbr", "-o", tmp_path / "model")
+    assert answer.code == 0
+    assert "\nwarning: " in answer.out
+
+
+def test_parquet_and_csv_give_the_same_model(run, customers, tmp_path):
+    frame = customers(200)
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False, sep=";", decimal=",")
+    found = []
+    for name in ("t.parquet", "t.csv"):
+        assert run("fit", tmp_path / name, *ARGUMENTS, "-o", tmp_path / "m", "--force").code == 0
+        found.append(load(tmp_path / "m").predict_proba(frame))
+    assert (found[0] == found[1]).all()
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(run, customers, tmp_path):
+    path = tmp_path / "table.csv"
+    frame = customers(60).rename(columns={"country": "[/bold]", "age": "[red]age"})
+    frame.to_csv(path, index=False)
+    answer = run("fit", path, "--target", "bought", "--method", "gbr", "-o", tmp_path / "model")
+    assert "left out, constant: [/bold] (always 'here')" in answer.out
+    assert "[red]age>" in answer.out
+
+
+def test_rows_may_come_as_spreadsheets_write_them(run, tmp_path):
+    rows = pd.DataFrame({"Größe": ["1,5", "2,5", "3,5", "4,5"] * 20, "kauft": ["nein", "ja"] * 40})
+    path = tmp_path / "tabelle.csv"
+    rows.to_csv(path, index=False, sep=";", encoding="cp1252")
+    answer = run("fit", path, "--target", "kauft", "--method", "lr", "-o", tmp_path / "model")
+    assert "(CSV, separator ';', cp1252)" in answer.out
+    assert "read with a decimal comma: Größe" in answer.out
+    assert "target kauft: 'nein' is 1" in answer.out

@@ -1,0 +1,198 @@
+"""A fitted model of a table, and the folder it is kept in."""
+
+import errno
+import json
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from stablepred import GBRClassifier, environment_errors, load
+from stablepred.data import Environment, TableModel, fit_table, model_folder
+from stablepred.exceptions import InputError, ModelFileError
+from stablepred.search import StableSearchCV
+
+
+def make_frame(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    age, job = rng.integers(18, 80, n), rng.choice(["cook", "clerk", "smith"], n)
+    bought = np.where(age / 40 + (job == "cook") + rng.normal(0, 0.5, n) > 1.5, "yes", "no")
+    return pd.DataFrame({"age": age, "job": job, "bought": bought})
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return make_frame()
+
+
+@pytest.fixture(scope="module")
+def model(frame):
+    return fit_table(frame, "bought", LogisticRegression())
+
+
+def test_predictions_are_in_the_words_of_the_target(model, frame):
+    predicted = model.predict(frame.drop(columns="bought"))
+    assert set(predicted) == {"no", "yes"}
+    assert ((model.predict_proba(frame)[:, 1] > 0.5) == (predicted == "yes")).all()
+    assert (predicted == frame["bought"]).mean() > 0.7
+
+
+def test_a_model_of_raw_rows_can_be_judged_across_environments(model, frame):
+    class Raw:
+        name, X, y = "raw", frame[["job", "age"]], (frame["bought"] == "yes").to_numpy().astype(int)
+
+    encoded = model.environment("encoded", frame)
+    assert isinstance(encoded, Environment)
+    raw = environment_errors(model, Raw)["raw"]
+    assert raw == environment_errors(model.estimator, encoded)["encoded"]
+
+
+def test_base_rate_and_rows_are_those_of_training(model, frame):
+    assert model.rows == len(frame)
+    assert model.base_rate == (frame["bought"] == "yes").mean()
+
+
+def test_an_environment_needs_the_target(model, frame):
+    with pytest.raises(InputError, match="target 'bought' is not in the table"):
+        model.environment("new", frame[["age", "job"]])
+
+
+def test_of_a_search_the_best_estimator_is_kept(frame):
+    search = StableSearchCV(
+        LogisticRegression(), {"C": [0.1, 1.0]}, noisy_features=[0], cv=2, random_state=0
+    )
+    assert isinstance(fit_table(frame, "bought", search).estimator, LogisticRegression)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "Bought"}, "target 'Bought' is not in the table. Did you mean 'bought'"),
+        ({"target": "bought", "drop": ["bought"]}, "is the target; it cannot be dropped"),
+        ({"target": "job"}, "must have two values, but has 3"),
+    ],
+)
+def test_a_target_that_cannot_be_used(frame, options, message):
+    with pytest.raises(InputError, match=message):
+        fit_table(frame, estimator=LogisticRegression(), **options)
+
+
+# --- the folder ---
+
+
+def test_a_model_comes_back_from_its_folder(model, frame, tmp_path):
+    model.save(tmp_path / "model")
+    read = load(tmp_path / "model")
+    assert isinstance(read, TableModel)
+    np.testing.assert_array_equal(read.predict_proba(frame), model.predict_proba(frame))
+    assert read.target == model.target
+    read.check_stored()
+
+
+def test_a_balanced_model_comes_back_too(frame, tmp_path):
+    fitted = fit_table(frame, "bought", GBRClassifier(random_state=0))
+    fitted.save(tmp_path / "model")
+    read = load(tmp_path / "model")
+    np.testing.assert_array_equal(read.predict_proba(frame), fitted.predict_proba(frame))
+    assert read.summary()["stable_features"] == fitted.summary()["stable_features"]
+
+
+def test_the_folder_has_a_summary_to_read(model, tmp_path):
+    model.save(tmp_path / "model")
+    summary = json.loads((tmp_path / "model" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["estimator"] == "LogisticRegression"
+    assert (summary["target"], summary["positive"]) == ("bought", "yes")
+    assert summary["columns"] == ["age", "job"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model"]
+
+
+def test_an_older_model_is_replaced_only_with_force(model, tmp_path):
+    path = tmp_path / "model"
+    model.save(path)
+    with pytest.raises(InputError, match=r"exists. .* --force"):
+        model.save(path)
+    model.save(path, force=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model"]
+
+
+def test_a_folder_with_other_things_in_it_is_never_replaced(model, tmp_path):
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="other things in it"):
+        model.save(tmp_path, force=True)
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_an_empty_folder_is_taken(model, tmp_path):
+    (tmp_path / "model").mkdir()
+    model.save(tmp_path / "model")
+    assert (tmp_path / "model" / "model.safetensors").exists()
+
+
+def test_a_file_is_no_place_for_a_folder(model, tmp_path):
+    (tmp_path / "model").write_text("")
+    with pytest.raises(InputError, match="is a file"):
+        model.save(tmp_path / "model", force=True)
+
+
+def test_a_link_to_a_model_folder_stays_a_link(model, tmp_path):
+    model.save(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    model.save(tmp_path / "link", force=True)
+    assert (tmp_path / "link").is_symlink()
+    assert load(tmp_path / "link").rows == model.rows
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), KeyboardInterrupt()])
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("moment", ["write", "first rename", "second rename"])
+def test_a_failed_write_leaves_everything_as_it_was(
+    model, frame, tmp_path, monkeypatch, error, older, moment
+):
+    path = tmp_path / "model"
+    if older:
+        model.save(path)
+    before = sorted(p.name for p in tmp_path.iterdir())
+    calls = []
+
+    def failing_rename(source, target):
+        calls.append(source)
+        if len(calls) == (1 if moment == "first rename" else 2 if older else 1):
+            raise error
+        return rename(source, target)
+
+    def failing_fsync(handle):
+        raise error
+
+    rename = os.rename
+    with monkeypatch.context() as patch:
+        if moment == "write":
+            patch.setattr(os, "fsync", failing_fsync)
+        else:
+            patch.setattr(model_folder.os, "rename", failing_rename)
+        with pytest.raises(type(error)):
+            model.save(path, force=True)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+    if older:
+        assert load(path).rows == model.rows
+
+
+def test_a_damaged_model_is_refused(model, tmp_path):
+    model.save(tmp_path / "model")
+    file = tmp_path / "model" / "model.safetensors"
+    file.write_bytes(file.read_bytes()[:-100])
+    with pytest.raises(ModelFileError):
+        load(tmp_path / "model")
+
+
+def test_parts_that_do_not_go_together_are_refused(model, frame):
+    other = fit_table(frame, "bought", LogisticRegression(), drop=["job"])
+    mixed = TableModel(model.encoder, model.target, other.estimator, model.rows, model.base_rate)
+    with pytest.raises(ValueError, match="other features"):
+        mixed.check_stored()
+
+
+def test_a_folder_without_a_model_is_said(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
+        load(tmp_path)

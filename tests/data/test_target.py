@@ -1,0 +1,78 @@
+"""The outcome column of a table."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stablepred.data.target import Target, learn_target
+from stablepred.exceptions import InputError
+
+
+def column(values):
+    return pd.Series(values, name="y")
+
+
+@pytest.mark.parametrize(
+    ("values", "negative", "positive"),
+    [
+        (["no", "yes"], "no", "yes"),
+        (["yes", " no "], "no", "yes"),
+        ([0, 1], "0", "1"),
+        ([1, 2], "1", "2"),
+        (["2", "10"], "2", "10"),
+        (["-1", "1"], "-1", "1"),
+        ([0.0, 1.0], "0", "1"),
+        (["0.0", "1", "1.0", "0"], "0", "1"),
+        ([True, False], "False", "True"),
+        (["true", "FALSE", "True"], "False", "True"),
+        (pd.Series(["b", "a"], dtype="category"), "a", "b"),
+    ],
+)
+def test_the_last_value_in_sorted_order_is_one(values, negative, positive):
+    target = learn_target(column(values))
+    assert (target.name, target.negative, target.positive) == ("y", negative, positive)
+    y = target.encode(column(values))
+    assert set(y) == {0, 1}
+
+
+def test_the_positive_value_can_be_named():
+    target = learn_target(column(["yes", "no"]), "no")
+    assert target.positive == "no"
+    assert target.encode(column(["yes", "no"])).tolist() == [0, 1]
+    assert learn_target(column([0.0, 1.0]), "0").positive == "0"
+
+
+def test_values_come_back_as_they_are_written():
+    target = Target("y", "no", "yes")
+    assert target.decode(np.array([True, False])).tolist() == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["a", "b", "c"], "'y' must have two values, but has 3 different values: 'a', 'b', 'c'"),
+        (["a", "a"], "has only one value: 'a'"),
+        (range(1000), "has 1,000 different values: .* and 995 more. Recode it"),
+        (["a", "", "b", "NA"], r"'y' is missing in 2 rows \(the first is data row 2\)"),
+        ([1.0, np.nan, 0.0], "missing in 1 row"),
+    ],
+)
+def test_what_is_no_outcome_is_refused(values, message):
+    with pytest.raises(InputError, match=message):
+        learn_target(column(values))
+
+
+def test_an_unknown_positive_value_is_answered_with_those_there_are():
+    with pytest.raises(InputError, match="'Yes' is not in target 'y', which has 'no', 'yes'"):
+        learn_target(column(["yes", "no"]), "Yes")
+
+
+def test_a_third_value_in_new_rows_is_an_error():
+    with pytest.raises(InputError, match="must be 'no' or 'yes' as in training, but has 'maybe'"):
+        Target("y", "no", "yes").encode(column(["yes", "maybe"]))
+
+
+def test_new_rows_may_have_one_value_only_or_another_type():
+    assert Target("y", "no", "yes").encode(column(["yes"])).tolist() == [1]
+    assert Target("y", "0", "1").encode(column([1.0, 0.0])).tolist() == [1, 0]
+    assert Target("y", "False", "True").encode(column([True, False])).tolist() == [1, 0]
