@@ -100,6 +100,8 @@ def _encoded_object(value: Any, place: str, arrays: Arrays) -> Any:
 
 def decoded(model: Any, arrays: Arrays) -> Any:
     """The object that :func:`encoded` was given, checked; every array must be used, and once."""
+    if not isinstance(model, dict) or "object" not in model:
+        raise ValueError("what it holds is no object of this library")
     reader = _Reader(arrays)
     result = reader.value(model)
     if reader.arrays:
