@@ -54,10 +54,11 @@ def encoded(value: Any, place: str, arrays: Arrays) -> Any:
 
 def _encoded_array(value: np.ndarray, place: str, arrays: Arrays) -> Any:
     if value.dtype.kind in "biuf":
-        while place in arrays:  # names with dots in them may meet
-            place += "'"
-        arrays[place] = np.ascontiguousarray(value)
-        return {"array": place}
+        name = place.encode("utf-8", "backslashreplace").decode()
+        while name in arrays:  # places with dots in their names may meet
+            name += "'"
+        arrays[name] = np.ascontiguousarray(value)
+        return {"array": name}
     if all(isinstance(item, str) for item in value.ravel()) and value.ndim == 1:
         return {"strings": [str(item) for item in value], "object": value.dtype == object}
     raise InputError(f"{place} cannot be stored: an array of {value.dtype}.")

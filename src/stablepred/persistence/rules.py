@@ -250,7 +250,8 @@ def _balance_report(report: Any) -> None:
     if any(other != names[0] for other in names) or not size or len(set(names[0])) != size:
         raise ValueError("the balance report must have the same names on all sides")
     for table in (report.before, report.after):
-        check_numbers(table.to_numpy(), "the balance report", (size, size))
+        # Differences of shares.
+        check_numbers(table.to_numpy(), "the balance report", (size, size), low=-1.01, high=1.01)
     if report.n_rows < 1 or not 0 < report.effective_share <= 1 + 1e-9:
         raise ValueError("the balance report has no sensible number of rows")
 
