@@ -90,8 +90,7 @@ class Observation:
 def observed(path: Path) -> Observation:
     """Load a file and, if it loads, use the model."""
     model, verdict, detail = None, "failed", ""
-    tracemalloc.reset_peak()
-    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.start()
     started = time.process_time()
     try:
         model = stablepred.load(path)
@@ -101,7 +100,8 @@ def observed(path: Path) -> Observation:
     except Exception as error:
         detail = f"load: {type(error).__name__}: {error}"
     seconds = time.process_time() - started
-    peak = tracemalloc.get_traced_memory()[1] - before
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     if model is not None:
         try:
             check_usable(model, path)
@@ -157,7 +157,6 @@ def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) 
         for _, blob in files if warm else ():
             path.write_bytes(blob)
             check_usable(stablepred.load(path), path)
-        tracemalloc.start()
         for number in numbers:
             if reached is not None:
                 reached.value = number
@@ -166,7 +165,6 @@ def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) 
             how, spoiled = mutated(rng, blob, seal=number % 2 == 0)
             path.write_bytes(spoiled)
             tally.add(number, name, how, len(spoiled), observed(path))
-        tracemalloc.stop()
     return tally
 
 

@@ -5,7 +5,6 @@ with a tag: ``array``, ``strings``, ``float`` (one that is not finite), ``tuple`
 ``frame``, ``object`` (of a class registered with :func:`storable`) or ``sklearn``.
 """
 
-import inspect
 import math
 from typing import Any
 
@@ -15,7 +14,7 @@ import pandas as pd
 from stablepred.exceptions import InputError
 from stablepred.persistence.container import LARGEST_INTEGER, Arrays
 from stablepred.persistence.inner_models import INNER_MODELS, RETIRED, inner_class
-from stablepred.persistence.objects import built, registered
+from stablepred.persistence.objects import built, parameters_of, registered
 from stablepred.persistence.rules import check
 
 DEEPEST = 32
@@ -200,7 +199,7 @@ class _Reader:
         cls = inner_class(name) if isinstance(name, str) and name in INNER_MODELS else None
         state = item["state"]
         if cls is not None and isinstance(state, dict):
-            known = inspect.signature(cls).parameters
+            known = parameters_of(cls)
             state = {key: state[key] for key in state if key in known or key not in RETIRED}
         return self._built(cls, name, state)
 

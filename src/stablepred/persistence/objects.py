@@ -7,7 +7,8 @@ says. Fitted attributes of estimators, whose names end in "_", are set after tha
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from numbers import Real
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -36,9 +37,15 @@ def registered(name: str) -> type | None:
     return _classes.get(name)
 
 
+@cache
+def parameters_of(cls: type) -> Mapping[str, inspect.Parameter]:
+    """The parameters of a class's constructor."""
+    return inspect.signature(cls, eval_str=True).parameters
+
+
 def built(cls: type, state: dict[str, Any]) -> Any:
     """An object of ``cls`` from its stored state."""
-    parameters = inspect.signature(cls).parameters
+    parameters = parameters_of(cls)
     given = {name: value for name, value in state.items() if name in parameters}
     fitted = {name: value for name, value in state.items() if name not in parameters}
     _check_names(cls, fitted)
@@ -65,7 +72,7 @@ def _check_names(cls: type, fitted: dict[str, Any]) -> None:
 
 
 def _check_types(cls: type, given: dict[str, Any]) -> None:
-    for name, parameter in inspect.signature(cls, eval_str=True).parameters.items():
+    for name, parameter in parameters_of(cls).items():
         if name not in given or parameter.annotation is inspect.Parameter.empty:
             continue
         value = given[name]
