@@ -36,6 +36,8 @@ MODELS = CLASSIFIERS | {
     "balanced": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=3)),
 }
 KINDS = st.sampled_from(sorted(MODELS))
+# Without inner models: what they make of odd features and of large weights is their own.
+OWN = st.sampled_from(sorted(set(MODELS) - {"balanced"}))
 # A smaller example costs many whole fits; what was found first will do.
 QUICK = settings(phases=[Phase.explicit, Phase.generate])
 
@@ -63,7 +65,7 @@ def checked(name, x, y, weight=None):
 
 
 @QUICK
-@given(KINDS, labelled(NUMBERS) | labelled(BITS))
+@given(OWN, labelled(NUMBERS) | labelled(BITS))
 def test_weights_and_probabilities_are_what_they_should_be(name, table):
     x, y, weight = table
     model = checked(name, x, y, weight)
@@ -102,7 +104,7 @@ def test_the_order_of_the_rows_does_not_matter(name, table, data):
 
 
 @QUICK
-@given(st.sampled_from(sorted(set(MODELS) - {"balanced"})), labelled(BITS), st.data())
+@given(OWN, labelled(BITS), st.data())
 def test_a_row_written_twice_is_a_row_of_weight_two(name, table, data):
     x, y, _ = table
     row = data.draw(st.integers(0, len(y) - 1))
@@ -117,7 +119,7 @@ def test_a_row_written_twice_is_a_row_of_weight_two(name, table, data):
 
 
 @QUICK
-@given(st.sampled_from(sorted(set(MODELS) - {"balanced"})), labelled(BITS), st.floats(1e-6, 1e6))
+@given(OWN, labelled(BITS), st.floats(1e-6, 1e6))
 def test_the_scale_of_the_weights_does_not_matter(name, table, factor):
     x, y, weight = table
     one, other = checked(name, x, y, weight), checked(name, x, y, factor * weight)
@@ -144,7 +146,7 @@ def test_rows_of_weight_zero_are_as_if_absent(name, table, data):
 # NumPy's warning inside scikit-learn, on the way to refusing two infinities of different sign.
 @pytest.mark.filterwarnings("ignore:invalid value encountered in reduce:RuntimeWarning")
 @QUICK
-@given(KINDS, labelled(st.floats() | BITS), st.data())
+@given(OWN, labelled(st.floats() | BITS), st.data())
 def test_anything_is_fitted_or_refused(name, table, data):
     """Missing and infinite features, labels of one class, weights that are none."""
     x, y, weight = table
