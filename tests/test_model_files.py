@@ -31,7 +31,7 @@ from stablepred import (
     OverlapFilter,
 )
 from stablepred.exceptions import InputError, ModelFileError
-from stablepred.persistence import FORMAT, save, storable
+from stablepred.persistence import FORMAT, MODEL_FILE, save, storable
 from stablepred.persistence.container import packed, sealed, unpacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
@@ -218,6 +218,8 @@ FORGED = [
     ("gbr", set_state(converged_=1), "converged_"),
     ("gbr", set_state(n_iter_=1000), "history_"),
     ("gbr", set_state(recipe_=3), "recipe_ must be a Recipe"),
+    ("gbr", set_state(history_=3), "history_ of a GBRClassifier cannot be 3"),
+    ("gbr", set_state(feature_names_in_={"strings": ["\ud800"], "object": True}), "UTF-8"),
     ("gbr", set_state(classes_={"strings": ["b", "a"], "object": False}), "sorted"),
     ("gbr", drop("coef_"), "coef_ of the GBRClassifier is missing"),
     ("gbr", drop("dichotomizer_"), "dichotomizer_ of the GBRClassifier is missing"),
@@ -350,6 +352,12 @@ def test_a_header_with_foreign_metadata_is_refused(tmp_path):
     refused(tmp_path / "model", raw_file(header), "parts that are unknown")
 
 
+@pytest.mark.parametrize("model", [{"strings": ["a"], "object": True}, {"tuple": []}, [], "x"])
+def test_what_is_no_object_is_refused(model, tmp_path):
+    header = {"__metadata__": text_of(model)}
+    refused(tmp_path / "model", raw_file(header), "no object of this library")
+
+
 @pytest.mark.parametrize("version", [True, 0, -1, "1", 1.0, None])
 def test_a_format_that_is_none_is_refused(version, tmp_path):
     header = {"__metadata__": text_of(3, version)}
@@ -359,11 +367,6 @@ def test_a_format_that_is_none_is_refused(version, tmp_path):
 def test_a_file_without_its_checksum_is_refused(tmp_path):
     text = json.dumps({"format": 2, "stablepred": "0", "model": 3})
     refused(tmp_path / "model", raw_file({"__metadata__": {"stablepred": text}}), "must hold")
-
-
-def test_a_value_that_is_no_object_loads_to_no_model(tmp_path):
-    """A file whose model is a number is refused: what loads can be used."""
-    refused(tmp_path / "model", raw_file({"__metadata__": text_of(3)}), "no object of this library")
 
 
 # --- bounds ---
@@ -500,6 +503,11 @@ def test_what_is_no_file_is_said_to_be_not_there(name, tmp_path):
         stablepred.load(str(tmp_path / name))
 
 
+def test_the_model_of_a_folder_is_found(tmp_path):
+    Dichotomizer().save(tmp_path / MODEL_FILE)
+    assert isinstance(stablepred.load(tmp_path), Dichotomizer)
+
+
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(FileNotFoundError, match="no model file"):
@@ -534,6 +542,7 @@ def gbr():
         ("random_state", 1 << 70, "random_state.*64 bits"),
         ("note_", "mine", "note_.*no attributes of a GBRClassifier"),
         ("dichotomize", 5, "dichotomize"),
+        ("feature_names_in_", np.array(["a", "b", "\ud800"], dtype=object), "UTF-8"),
     ],
 )
 def test_what_could_not_be_loaded_is_not_saved(attribute, value, match, gbr, tmp_path):

@@ -83,7 +83,7 @@ def test_the_fuzz_tool_notices_what_it_looks_for(fuzz, monkeypatch, tmp_path):
     assert len(tally.findings) == 1
 
 
-NAMES = st.text(string.printable + "äß雨\0\ud800'\"{}[]\\", min_size=1, max_size=6)
+NAMES = st.text(string.printable + "äß雨\0'\"{}[]\\", min_size=1, max_size=6)
 
 
 @SAME_FOLDER

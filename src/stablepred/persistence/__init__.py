@@ -17,7 +17,10 @@ from stablepred.persistence.container import FORMAT, ForeignFormatError, packed,
 from stablepred.persistence.files import write_atomically
 from stablepred.persistence.objects import storable
 
-__all__ = ["FORMAT", "Storable", "load", "save", "storable"]
+__all__ = ["FORMAT", "MODEL_FILE", "Storable", "load", "save", "storable"]
+
+# The model in a folder, as the command line writes it.
+MODEL_FILE = "model.safetensors"
 
 
 class Storable:
@@ -53,6 +56,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that was written with ``save``, by this version or an earlier one.
 
+    ``path`` is the file, or a folder with a file ``model.safetensors``.
+
     Raises
     ------
     FileNotFoundError
@@ -60,6 +65,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         When the file is damaged, of a later format, or no model file at all.
     """
+    if Path(path).is_dir():
+        path = Path(path) / MODEL_FILE
     name = os.fspath(path)
     if not Path(path).is_file():
         raise FileNotFoundError(f"no model file at {name}")

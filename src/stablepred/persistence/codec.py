@@ -53,11 +53,10 @@ def encoded(value: Any, place: str, arrays: Arrays) -> Any:
 
 def _encoded_array(value: np.ndarray, place: str, arrays: Arrays) -> Any:
     if value.dtype.kind in "biuf":
-        name = place.encode("utf-8", "backslashreplace").decode()
-        while name in arrays:  # places with dots in their names may meet
-            name += "'"
-        arrays[name] = np.ascontiguousarray(value)
-        return {"array": name}
+        while place in arrays:  # names with dots in them may meet
+            place += "'"
+        arrays[place] = np.ascontiguousarray(value)
+        return {"array": place}
     if all(isinstance(item, str) for item in value.ravel()) and value.ndim == 1:
         return {"strings": [str(item) for item in value], "object": value.dtype == object}
     raise InputError(f"{place} cannot be stored: an array of {value.dtype}.")
@@ -100,7 +99,7 @@ def _encoded_object(value: Any, place: str, arrays: Arrays) -> Any:
 
 def decoded(model: Any, arrays: Arrays) -> Any:
     """The object that :func:`encoded` was given, checked; every array must be used, and once."""
-    if not isinstance(model, dict) or "object" not in model:
+    if not isinstance(model, dict) or set(model) != {"object", "state"}:
         raise ValueError("what it holds is no object of this library")
     reader = _Reader(arrays)
     result = reader.value(model)
@@ -118,6 +117,8 @@ class _Reader:
         self.fixed_width = 0
 
     def value(self, item: Any) -> Any:
+        if isinstance(item, str):
+            return _readable(item)
         if not isinstance(item, list | dict):
             return item
         self.depth += 1
@@ -211,6 +212,14 @@ class _Reader:
         result = built(cls, {key: self.value(item) for key, item in state.items()})
         check(result)
         return result
+
+
+def _readable(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"the text {text[:40]!r} cannot be written as UTF-8") from None
+    return text
 
 
 def _labels(labels: list[Any]) -> list[Any]:

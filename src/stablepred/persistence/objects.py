@@ -1,7 +1,7 @@
 """Which classes may stand in a file, and how objects come back from their stored state.
 
-The constructor is called with its parameters, each of which must have the type that its annotation
-says. Fitted attributes of estimators, whose names end in "_", are set after that.
+The constructor is called with its parameters. Fitted attributes of estimators, whose names end in
+"_", are set after that. Whatever is annotated must have the type that its annotation says.
 """
 
 import inspect
@@ -15,6 +15,8 @@ from typing import Any, TypeVar, get_args, get_origin
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+
+from stablepred.persistence.values import brief
 
 T = TypeVar("T", bound=type)
 
@@ -43,13 +45,20 @@ def parameters_of(cls: type) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(cls, eval_str=True).parameters
 
 
+@cache
+def hints_of(cls: type) -> Mapping[str, Any]:
+    """The annotated attributes of a class."""
+    return typing.get_type_hints(cls)
+
+
 def built(cls: type, state: dict[str, Any]) -> Any:
     """An object of ``cls`` from its stored state."""
     parameters = parameters_of(cls)
     given = {name: value for name, value in state.items() if name in parameters}
     fitted = {name: value for name, value in state.items() if name not in parameters}
     _check_names(cls, fitted)
-    _check_types(cls, given)
+    _check_types(cls, given, {name: p.annotation for name, p in parameters.items()})
+    _check_types(cls, fitted, hints_of(cls))
     missing = [
         name
         for name, parameter in parameters.items()
@@ -71,16 +80,11 @@ def _check_names(cls: type, fitted: dict[str, Any]) -> None:
             raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
 
 
-def _check_types(cls: type, given: dict[str, Any]) -> None:
-    for name, parameter in parameters_of(cls).items():
-        if name not in given or parameter.annotation is inspect.Parameter.empty:
-            continue
-        value = given[name]
-        if not conforms(value, parameter.annotation):
-            raise ValueError(
-                f"{name} of a {cls.__name__} cannot be {str(value)[:40]!r} "
-                f"(a {type(value).__name__})"
-            )
+def _check_types(cls: type, given: dict[str, Any], hints: Mapping[str, Any]) -> None:
+    for name, value in given.items():
+        hint = hints.get(name, inspect.Parameter.empty)
+        if hint is not inspect.Parameter.empty and not conforms(value, hint):
+            raise ValueError(f"{name} of a {cls.__name__} cannot be {brief(value)}")
 
 
 def conforms(value: Any, hint: Any) -> bool:
