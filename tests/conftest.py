@@ -9,8 +9,12 @@ import pytest
 import torch
 from hypothesis import settings
 
-# Nothing is timed in a test, and the same code gives the same verdict every time.
-settings.register_profile("stablepred", deadline=None, derandomize=True, database=None)
+# Nothing is timed in a test, and the same code gives the same verdict every time. The long run
+# (``make test-long``) looks elsewhere each time and prints how to come back to what it finds.
+settings.register_profile(
+    "stablepred", deadline=None, derandomize=True, database=None, max_examples=50
+)
+settings.register_profile("long", deadline=None, print_blob=True, database=None, max_examples=1000)
 settings.load_profile("stablepred")
 
 

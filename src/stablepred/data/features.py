@@ -121,11 +121,13 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
     """Where to cut, and by how much a value must lie above it."""
     distinct = np.unique(values)
+    if len(distinct) == 1:
+        return float(distinct[0]), 0.0
     if len(distinct) == 2:
         return _between(distinct[0], distinct[1]), 0.0
     if strategy == "mean":
         # A mean is rounded; values that equal it up to rounding must not depend on that.
-        return float(np.average(values, weights=count)), 1e-9 * float(np.abs(values).max())
+        return _mean(values, count), 1e-9 * float(np.abs(values).max())
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
@@ -133,6 +135,12 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
         # Nothing lies above the largest value; the split goes just below it.
         return _between(distinct[-2], distinct[-1]), 0.0
     return median, 0.0
+
+
+def _mean(values: FloatArray, count: FloatArray) -> float:
+    """The weighted mean; sums of very large or very small numbers leave the range of doubles."""
+    _, exponent = np.frexp(np.abs(values).max())
+    return float(np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent))
 
 
 def _between(low: float, high: float) -> float:

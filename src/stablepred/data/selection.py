@@ -4,6 +4,7 @@ weight of a row = prod over the chosen features j of (r where x_j equals the tar
 """
 
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +69,7 @@ def biased_sample(
     """
     rate = check_rate(bias_rate)
     share = _relative_weights(frame, outcome, features, rate, target)
-    if n != int(n) or n < 1:
+    if not isinstance(n, Real) or not float(n).is_integer() or n < 1:
         raise InputError(f"n must be a whole number of at least 1, but is {n!r}.")
     rng = numpy_generator(root_seed(random_state), "biased_sample", int(n), rate)
     if replace:

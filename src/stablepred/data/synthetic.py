@@ -5,6 +5,7 @@ P(row is selected) ~ prod over the biased j of (r where V_j equals its target, e
 """
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -315,7 +316,7 @@ class SyntheticWorld:
 
 def check_rate(rate: float) -> float:
     """The bias rate as a float; an InputError outside (0, 1)."""
-    if not 0.0 < float(rate) < 1.0:
+    if not isinstance(rate, Real) or not 0.0 < rate < 1.0:
         raise InputError(
             f"bias_rate must lie strictly between 0 and 1, but is {rate!r}; "
             "0.5 means no selection, more a positive and less a negative association."

@@ -1,5 +1,6 @@
 """The fit that LR's three relatives share: solve, report, choose the head."""
 
+import os
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, Self
@@ -46,6 +47,7 @@ from stablepred.evaluation.stable_features import feature_effects, share_through
 from stablepred.evaluation.validation import is_constant
 from stablepred.exceptions import ConstantPredictionWarning, InputError
 from stablepred.fitting import take_over_when_done
+from stablepred.persistence.onnx_export import write_onnx
 from stablepred.randomness import numpy_generator, root_seed
 
 # Below this share of the features' dependence the outcome has no part in it.
@@ -306,6 +308,16 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         positive = self.decision_function(X) > 0
         labels: np.ndarray = self.classes_[positive.astype(int)]
         return labels
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as an ONNX file (needs the extra ``onnx``).
+
+        Its input ``X`` are the features in double precision, in the order of the training table;
+        its outputs are ``label`` and ``probabilities``, as of ``predict`` and ``predict_proba``.
+        Rows that ``predict_proba`` refuses, with a missing value say, get NaN.
+        """
+        check_is_fitted(self)
+        write_onnx(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -330,7 +330,10 @@ def _checked(probability: Any, table: Table) -> FloatArray:
 def _error_values(errors: Errors) -> FloatArray:
     """The errors as a vector of finite numbers."""
     listed = list(errors.values()) if isinstance(errors, Mapping) else errors
-    values = np.asarray(listed, dtype=np.float64)
+    try:
+        values = np.asarray(listed, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"errors must be one number per environment: {error}.") from error
     if values.ndim != 1 or len(values) == 0:
         raise InputError(
             f"errors must be one number per environment, but have shape {values.shape}."

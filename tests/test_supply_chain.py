@@ -1,0 +1,181 @@
+"""What is shipped, what it needs, and that it keeps to itself."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import textwrap
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import stablepred
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(stablepred.__file__).parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+# Names of modules that differ from those of their packages.
+MODULES = {"scikit-learn": "sklearn"}
+
+
+def names(requirements):
+    return {re.split(r"[\s<>=!~\[;]", requirement)[0] for requirement in requirements}
+
+
+DEPENDENCIES = names(PROJECT["dependencies"])
+EXTRAS = {extra: names(listed) for extra, listed in PROJECT["optional-dependencies"].items()}
+
+
+# --- the wheel ---
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel as it would be published."""
+    pytest.importorskip("hatchling", reason="the wheel cannot be built without hatchling")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    inside = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    kept = {
+        path.relative_to(PACKAGE.parent).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert inside == kept
+    assert "stablepred/py.typed" in inside
+
+
+def test_the_wheel_brings_its_licence_and_its_command(wheel):
+    notes = {Path(name).name for name in wheel.namelist() if ".dist-info/" in name}
+    assert notes == {"METADATA", "WHEEL", "RECORD", "LICENSE", "entry_points.txt"}
+
+
+def test_the_wheel_holds_no_binary_and_no_large_file(wheel):
+    for entry in wheel.infolist():
+        assert Path(entry.filename).suffix not in {".so", ".pyd", ".pkl", ".pickle", ".npy", ".pyc"}
+        assert entry.file_size < 1_000_000, entry.filename
+
+
+# --- dependencies ---
+
+
+def test_every_dependency_is_explained():
+    text = (ROOT / "docs" / "dependencies.md").read_text()
+    words = set(re.findall(r"[\w-]+", text))
+    listed = DEPENDENCIES | set().union(*EXTRAS.values())
+    assert sorted(listed - words) == []
+
+
+def imported_packages(path):
+    """First parts of the names that a file imports: at its top, and inside functions."""
+    top, inside = set(), set()
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        found = top if node in tree.body else inside
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            found.add(node.module.split(".")[0])
+    return top - sys.stdlib_module_names, inside - sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.stem)
+def test_every_import_is_declared(path):
+    """At the top of a file only what is always installed; extras where they are used."""
+    always = {MODULES.get(name, name) for name in DEPENDENCIES} | {"stablepred"}
+    extras = set().union(*(listed for extra, listed in EXTRAS.items() if extra != "dev"))
+    top, inside = imported_packages(path)
+    assert top <= always
+    assert inside <= always | extras
+
+
+def test_every_dependency_is_used():
+    imported = set()
+    for path in PACKAGE.rglob("*.py"):
+        imported |= set().union(*imported_packages(path))
+    assert {MODULES.get(name, name) for name in DEPENDENCIES} <= imported
+
+
+def test_what_the_tests_need_of_the_extras_is_in_dev():
+    others = set().union(*(listed for extra, listed in EXTRAS.items() if extra != "dev"))
+    assert others <= EXTRAS["dev"]
+
+
+# --- the network ---
+
+WATCHED = """
+    import json, sys, warnings
+    calls = []
+
+    def watch(event, arguments):
+        if event in (
+            "socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto",
+            "socket.bind", "http.client.connect", "urllib.Request", "ftplib.connect",
+        ):
+            calls.append(event)
+            raise OSError("the network is off")
+
+    sys.addaudithook(watch)
+    warnings.simplefilter("ignore")
+"""
+
+
+def calls_of(code, folder):
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WATCHED) + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_importing_fitting_and_storing_open_no_connection(tmp_path):
+    code = """
+        import importlib, pkgutil
+        import numpy
+        import stablepred
+        for module in pkgutil.walk_packages(stablepred.__path__, "stablepred."):
+            importlib.import_module(module.name)
+        from stablepred.data import SyntheticWorld
+        from stablepred.search import StableSearchCV
+
+        world = SyntheticWorld("s_indep_v", 8)
+        train = world.sample(100, bias_rate=0.7, random_state=0)
+        few = {"max_iter": 2, "random_state": 0}
+        for model in (stablepred.GlobalBalancer(max_iter=2), stablepred.DGBRClassifier(**few)):
+            model.fit(train.X, train.y)
+            model.save("model")
+            stablepred.load("model")
+        gbr = stablepred.GBRClassifier(l1=0.01, refit=False)
+        StableSearchCV(gbr, {"l2": [0.1]}, cv=2).fit(train.X, train.y)
+        stablepred.stress_test(model, train.X, train.y)
+        try:
+            model.to_onnx("model.onnx")
+        except stablepred.exceptions.InputError:
+            pass  # the extra is not installed
+        print(json.dumps(calls))
+    """
+    assert calls_of(code, tmp_path) == []
+
+
+def test_a_connection_would_be_noticed(tmp_path):
+    code = """
+        import contextlib, socket
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", 9), timeout=1)
+        print(json.dumps(calls))
+    """
+    assert calls_of(code, tmp_path) == ["socket.getaddrinfo"]
