@@ -1,5 +1,7 @@
 """What a fitted estimator tells: history, weights, report, effects, and the paper's variants."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from stablepred.core import solvers
 from stablepred.core.head import fit_head
 from stablepred.core.solvers import Settings
 from stablepred.data import SyntheticWorld
-from stablepred.exceptions import ConstantFeatureWarning
+from stablepred.exceptions import ConstantFeatureWarning, StablepredWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 
@@ -469,3 +471,23 @@ def test_the_solver_is_told_the_tolerance_and_the_bound_on_iterations(table, mon
 def test_progress_is_quiet_where_there_is_no_terminal(table, capfd):
     GBRClassifier(verbose=1, **FIXED).fit(table.X, table.y)
     assert capfd.readouterr() == ("", "")
+
+
+def test_used_features_are_those_that_change_the_prediction():
+    train = SyntheticWorld("s_indep_v").sample(400, bias_rate=0.75, random_state=3)
+    models = [
+        GBRClassifier(l1=0.02, refit=False, random_state=0),
+        DGBRClassifier(random_state=0, max_iter=10),
+        DGBRClassifier(random_state=0, max_iter=3, refit=False, l1=0.001, order=2),
+    ]
+    for model in models:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", StablepredWarning)
+            model.fit(train.X, train.y)
+        before = model.decision_function(train.X)
+        moved = []
+        for name in train.X.columns:
+            flipped = train.X.assign(**{name: 1 - train.X[name]})
+            moved.append(not np.array_equal(model.decision_function(flipped), before))
+        assert model.used_features_.tolist() == moved
+        assert model.used_features_.dtype == bool

@@ -107,6 +107,10 @@ def _describe_model(model: TableModel) -> None:
     effects = getattr(model.estimator, "feature_effects_", None)
     if effects is not None:
         show_effects(effects)
+    used = getattr(model.estimator, "used_features_", None)
+    if used is not None:
+        count = "all" if used.all() else f"{used.sum()} of the"
+        say(f"the model uses {count} {len(used)} features")
 
 
 def show_effects(effects: pd.DataFrame) -> None:

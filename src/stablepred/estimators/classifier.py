@@ -281,6 +281,20 @@ class StableClassifier(ClassifierMixin, StableEstimator):
 
     # --- prediction ---
 
+    @property
+    def used_features_(self) -> BoolArray:
+        """Which features the prediction depends on: (n_features_in_,)."""
+        check_is_fitted(self)
+        if self._head_on_features():
+            return np.asarray(self.coef_[0] != 0)
+        used = np.zeros(self.n_features_in_, dtype=bool)
+        for (first, _), *_ in self.encoders_:
+            seen = (first != 0).any(axis=0)
+            used |= seen[: self.n_features_in_]
+            for (a, b), both in zip(self.pairs_, seen[self.n_features_in_ :], strict=True):
+                used[[a, b]] |= both
+        return used
+
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class: (n_samples,)."""
         check_is_fitted(self)

@@ -81,6 +81,8 @@ class GBRClassifier(StableClassifier):
     stable_features_ : ndarray of bool
     share_through_outcome_ : float
         How much of the features' dependence on each other goes through the outcome.
+    used_features_ : ndarray of bool
+        The features that the prediction depends on.
     recipe_ : the lambda 5, refit and columns in use.
 
     Examples

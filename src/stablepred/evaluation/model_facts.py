@@ -165,4 +165,7 @@ def _effects(model: Any) -> pd.DataFrame | None:
     stable = getattr(model, "stable_features_", None)
     if stable is not None and len(stable) == len(effects):
         effects = effects.assign(stable=np.asarray(stable, dtype=bool))
+    used = getattr(model, "used_features_", None)
+    if used is not None and len(used) == len(effects):
+        effects = effects.assign(used=np.asarray(used, dtype=bool))
     return effects

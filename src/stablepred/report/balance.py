@@ -167,10 +167,13 @@ def effects_section(effects: pd.DataFrame) -> Section:
     Parameters
     ----------
     effects : DataFrame
-        ``feature``, ``effect``, ``low``, ``high``, ``stable``, and further evidence as columns.
+        ``feature``, ``effect``, ``low``, ``high``, ``stable``, whether the prediction depends on
+        it as ``used`` where that is known, and further evidence as columns.
     """
     stable = effects["stable"].astype(bool)
     title = f"{int(stable.sum()):,} of {counted(len(effects), 'feature')} are called stable"
+    if "used" in effects:
+        title += f"; the model uses {int(effects['used'].sum()):,}"
     text = [
         "Effect: the weighted mean of the outcome where the feature is 1 minus where it is 0, on "
         "the training rows under the weights. The verdict is the model's own; the table has all "
@@ -205,4 +208,5 @@ def _effects_table(effects: pd.DataFrame) -> Table:
     frame = frame.rename(columns=lambda c: {"stable": "verdict"}.get(c, str(c).replace("_", " ")))
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["verdict"] = lambda value: "stable" if value else "noisy"
+    formats["used"] = lambda value: "yes" if value else "no"
     return table_of(frame, "Effect, interval and evidence per feature", formats)
