@@ -49,7 +49,9 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         decoded(content, arrays)
         blob = packed(content, arrays)
     except ValueError as error:
-        raise InputError(f"this {type(model).__name__} cannot be stored: {error}.") from error
+        raise InputError(
+            f"this {type(model).__name__} cannot be stored: {_bare(error)}."
+        ) from error
     write_atomically(path, blob)
 
 
@@ -76,14 +78,19 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ModelFileError(f"{name} cannot be read: {error}") from error
     except Exception as error:
         raise ModelFileError(
-            f"{name} is not a sound stablepred model file: {error}. Give a file that model.save() "
-            "wrote; if this is one, copy or save it again."
+            f"{name} is not a sound stablepred model file: {_bare(error)}. Give a file that "
+            "model.save() wrote; if this is one, copy or save it again."
         ) from error
     try:
         return decoded(content["model"], arrays)
     except Exception as error:
         raise ModelFileError(
-            f"{name} holds no model that this version knows: {error}. It says that it was written "
-            f"by stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if it is "
-            "from a later version, install that one, else save the model again."
+            f"{name} holds no model that this version knows: {_bare(error)}. It says that it was "
+            f"written by stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if "
+            "it is from a later version, install that one, else save the model again."
         ) from error
+
+
+def _bare(error: Exception) -> str:
+    """The message without its full stop."""
+    return str(error).rstrip(".")

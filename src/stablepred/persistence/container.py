@@ -9,8 +9,8 @@ begins with the format, the version of the library that wrote the file, and the 
 whole file, taken with 64 zeros in its own place.
 
 The safetensors library writes the file. It is read here, because the library's readers map the
-file into memory or copy every array, and bound neither the header nor what it unfolds to. Reading
-takes the size of the file once; header and JSON are limited to ``HEADER`` and ``OBJECTS`` bytes
+file into memory or copy every array, and do not bound what the header unfolds to. Reading takes
+the size of the file once; header and JSON are limited to ``HEADER`` and ``OBJECTS`` bytes
 plus parts of the size, so that no file unfolds to much more than twice its size.
 """
 
@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -84,7 +85,7 @@ def sealed(blob: bytearray) -> bytearray:
     return blob
 
 
-def _seal_place(blob: bytearray) -> int:
+def _seal_place(blob: bytes | bytearray) -> int:
     header_end = 8 + int.from_bytes(blob[:8], "little")
     place = blob.find(SEAL, 8, header_end)
     if place < 0:
@@ -104,36 +105,38 @@ def _digest(blob: bytearray, place: int) -> bytes:
 
 
 def unpacked(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The text of a model file and its arrays, once both are known to be sound.
-
-    The arrays are views of one buffer that holds the file.
-    """
+    """The text of a model file and its arrays, once both are known to be sound."""
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
-        table, length = _read_header(stream, size)
+        start = stream.read(8)
+        start += stream.read(_header_length(start, size))
+        table = _table(start[8:], size)
         content = _content(table)
-        blob = bytearray(size)
-        stream.seek(0)
-        if stream.readinto(blob) != size or stream.read(1):
+        entries = _entries(table, size - len(start))
+        digest = hashlib.sha256(_unsealed(start) if content["format"] > 1 else b"")
+        arrays = {entry.name: _read_array(stream, entry, digest) for entry in entries}
+        if stream.read(1):
             raise ValueError("it changed while it was read")
-    if content["format"] > 1:
-        place = _seal_place(blob)
-        if content.get("sha256") != _digest(blob, place).decode():
-            raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
-    return content, _arrays(table, memoryview(blob)[8 + length :])
+    if content["format"] > 1 and content["sha256"] != digest.hexdigest():
+        raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
+    for name, array in arrays.items():
+        if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
+            raise ValueError(f"array {name[:80]!r} of truth values holds others")
+    return content, arrays
 
 
-def _read_header(stream: BinaryIO, size: int) -> tuple[dict[str, Any], int]:
-    """The parsed header of a file of so many bytes, and its length."""
-    length = _header_length(stream.read(8), size)
-    header = stream.read(length)
-    if len(header) != length or not header.startswith(b"{"):
-        raise ValueError("it is no safetensors file")
+def _unsealed(start: bytes) -> bytes:
+    place = _seal_place(start)
+    return start[:place] + UNSEALED + start[place + 64 :]
+
+
+def _table(header: bytes, size: int) -> dict[str, Any]:
+    """The parsed header of a file of so many bytes."""
     check_objects(header, size)
-    table = strict_json(header)
+    table = strict_json(header) if header.startswith(b"{") else None
     if not isinstance(table, dict):
         raise ValueError("it is no safetensors file")
-    return table, length
+    return table
 
 
 def _header_length(first: bytes | bytearray, size: int) -> int:
@@ -220,29 +223,42 @@ def _content(table: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _arrays(table: dict[str, Any], data: memoryview) -> Arrays:
-    """Arrays that fill the rest of the file exactly."""
-    entries = sorted((_entry(name, entry), name) for name, entry in table.items())
-    arrays, filled = {}, 0
-    for (begin, end, dtype, shape), name in entries:
-        kind = DTYPES[dtype]
-        if begin != filled or end > len(data) or begin % kind.itemsize:
-            raise ValueError(f"array {name[:80]!r} lies outside its place in the file")
-        if end - begin != math.prod(shape) * kind.itemsize:
-            raise ValueError(f"array {name[:80]!r} has {end - begin} bytes, but shape {shape}")
-        arrays[name] = _array(data[begin:end], kind, shape)
-        filled = end
-    if filled != len(data):
-        raise ValueError(f"{len(data) - filled} bytes at its end belong to no array")
-    return arrays
+@dataclass(frozen=True, order=True)
+class _Entry:
+    """Where an array stands in the file, and what it is."""
+
+    begin: int
+    end: int
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
 
 
-def _entry(name: str, entry: Any) -> tuple[int, int, str, tuple[int, ...]]:
-    """Begin, end, type and shape that the header gives an array."""
-    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+def _entries(table: dict[str, Any], size: int) -> list[_Entry]:
+    """The arrays in their order; together they fill ``size`` bytes exactly."""
+    entries = sorted(_entry(name, described) for name, described in table.items())
+    filled = 0
+    for entry in entries:
+        itemsize = DTYPES[entry.dtype].itemsize
+        if entry.begin != filled or entry.end > size:
+            raise ValueError(f"array {entry.name[:80]!r} lies outside its place in the file")
+        filled = entry.end
+        if filled - entry.begin != math.prod(entry.shape) * itemsize:
+            raise ValueError(
+                f"array {entry.name[:80]!r} has {filled - entry.begin} bytes, but shape "
+                f"{entry.shape}"
+            )
+    if filled != size:
+        raise ValueError(f"{size - filled} bytes at its end belong to no array")
+    return entries
+
+
+def _entry(name: str, described: Any) -> _Entry:
+    """What the header says about an array."""
+    if not isinstance(described, dict) or set(described) != {"dtype", "shape", "data_offsets"}:
         raise ValueError(f"array {name[:80]!r} is not described as safetensors does")
-    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if dtype not in DTYPES:
+    dtype, shape, offsets = described["dtype"], described["shape"], described["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"array {name[:80]!r} has the unknown type {str(dtype)[:20]!r}")
     whole = all(
         isinstance(part, list) and all(type(n) is int and 0 <= n <= LARGEST for n in part)
@@ -250,12 +266,18 @@ def _entry(name: str, entry: Any) -> tuple[int, int, str, tuple[int, ...]]:
     )
     if not whole or len(shape) > 4 or len(offsets) != 2:
         raise ValueError(f"array {name[:80]!r} has no sensible shape and place")
-    return offsets[0], offsets[1], dtype, tuple(shape)
+    return _Entry(offsets[0], offsets[1], name, dtype, tuple(shape))
 
 
-def _array(data: memoryview, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-    if not len(data):
-        return np.empty(shape, dtype)
-    if dtype.kind == "b" and np.frombuffer(data, np.uint8).max() > 1:
-        raise ValueError("an array of truth values holds others")
-    return np.frombuffer(data, dtype).reshape(shape)
+def _read_array(stream: BinaryIO, entry: _Entry, digest: Any) -> np.ndarray:
+    """The next array of the file, in memory of its own.
+
+    Views of one buffer would do, but the last bits of a product depend on how its factors lie in
+    memory, and a loaded model is to predict what the saved one did.
+    """
+    array = np.empty(entry.shape, DTYPES[entry.dtype])
+    content = array.reshape(-1).view(np.uint8)
+    if stream.readinto(content) != len(content):  # type: ignore[attr-defined]
+        raise ValueError("it changed while it was read")
+    digest.update(content)
+    return array

@@ -30,7 +30,8 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         check(model)
     except ValueError as error:
-        raise InputError(f"this {type(model).__name__} cannot be exported: {error}.") from error
+        reason = str(error).rstrip(".")
+        raise InputError(f"this {type(model).__name__} cannot be exported: {reason}.") from error
     proto = _Graph(onnx, model).proto()
     onnx.checker.check_model(proto, full_check=True)
     write_atomically(path, proto.SerializeToString())
