@@ -148,7 +148,8 @@ def _inflate(rng: Generator, parts: Parts) -> None:
         chosen = pick(rng, lists)
         item = pick(rng, (*chosen[:1], [], {}, 0, "x"))
         times = min(pick(rng, (2, 10, 1000, 20_000)), 300_000 // len(json.dumps(item)))
-        chosen.extend([copy.deepcopy(item)] * times)
+        # Copies: one item many times would multiply with the next change inside it.
+        chosen.extend(copy.deepcopy(item) for _ in range(times))
 
 
 def _nest(rng: Generator, parts: Parts) -> None:
