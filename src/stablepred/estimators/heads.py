@@ -148,9 +148,9 @@ class EmbeddingHead(HeadProblem):
     """Beta on the embedding; a refit trains encoder and head anew, mostly on the stable features.
 
     ``embed`` is the fitted encoder. ``train(x, y, mass, share)`` trains a fresh one with its head,
-    with so large a share of effective rows; it is
-    given x with the noisy features set to zero, so that it cannot use them. Where features depend
-    on each other but not through the outcome, all of them under the weights are a candidate too.
+    on rows of which so large a share is effective; it is given x with the noisy features set to
+    zero, so that it cannot use them. Where features depend on each other but not through the
+    outcome, all of them are used.
     """
 
     embed: Design
