@@ -15,6 +15,7 @@ from stablepred.cli.options import (
     ForceOption,
     ModelArgument,
     SeedOption,
+    TablesArgument,
     TargetOption,
 )
 from stablepred.cli.output import check_file, new_file
@@ -40,7 +41,7 @@ SUMMARY = {
 
 def evaluate(
     model: ModelArgument,
-    tables: Annotated[list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")],
+    tables: TablesArgument,
     target: TargetOption = None,
     by: ByOption = None,
     bins: BinsOption = None,

@@ -14,6 +14,7 @@ from stablepred.cli.options import (
     DropOption,
     ForceOption,
     Method,
+    OverlapOption,
     SeedOption,
     TableArgument,
 )
@@ -42,10 +43,7 @@ def fit(
     positive: Annotated[
         str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
     ] = None,
-    overlap: Annotated[
-        float | None,
-        typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
-    ] = None,
+    overlap: OverlapOption = None,
     seed: SeedOption = 0,
     force: ForceOption = False,
     debug: DebugOption = False,

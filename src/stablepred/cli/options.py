@@ -8,6 +8,9 @@ import typer
 Method = Literal["lr", "dlr", "gbr", "dgbr", "dgbr-paper"]
 
 TableArgument = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file.")]
+TablesArgument = Annotated[
+    list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")
+]
 ModelArgument = Annotated[Path, typer.Argument(help="Folder that 'stablepred fit' wrote.")]
 TargetOption = Annotated[
     str | None, typer.Option(help="Outcome column, if it is not called as in training.")
@@ -25,6 +28,10 @@ BinsOption = Annotated[
 DropOption = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; repeat it, or give several with commas."),
+]
+OverlapOption = Annotated[
+    float | None,
+    typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
 ]
 SeedOption = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace an older output.")]

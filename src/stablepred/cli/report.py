@@ -14,6 +14,7 @@ from stablepred.cli.options import (
     ForceOption,
     ModelArgument,
     SeedOption,
+    TablesArgument,
     TargetOption,
 )
 from stablepred.cli.output import check_file, new_file
@@ -26,7 +27,7 @@ from stablepred.exceptions import InputError
 
 def report(
     model: ModelArgument,
-    tables: Annotated[list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")],
+    tables: TablesArgument,
     target: TargetOption = None,
     by: ByOption = None,
     bins: BinsOption = None,

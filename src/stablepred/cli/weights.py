@@ -9,7 +9,14 @@ import typer
 from numpy.typing import NDArray
 
 from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.options import DebugOption, DropOption, ForceOption, SeedOption, TableArgument
+from stablepred.cli.options import (
+    DebugOption,
+    DropOption,
+    ForceOption,
+    OverlapOption,
+    SeedOption,
+    TableArgument,
+)
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, working
 from stablepred.cli.tables import dropped_columns, read
@@ -35,10 +42,7 @@ def weights(
         typer.Option(help="Balance the features, or (with --target) an embedding learned from it."),
     ] = "gbr",
     drop: DropOption = None,
-    overlap: Annotated[
-        float | None,
-        typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
-    ] = None,
+    overlap: OverlapOption = None,
     seed: SeedOption = 0,
     force: ForceOption = False,
     debug: DebugOption = False,

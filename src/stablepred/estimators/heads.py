@@ -164,7 +164,8 @@ class EmbeddingHead(HeadProblem):
             yield from (Recipe(fixed, kind, False) for kind in ("weighted", "plain"))
             return
         if refit in (False, "auto") or not self.stable.any():
-            path = self._path(self.embed) if l1 == "auto" and refit != "plain" else [fixed]
+            searched = l1 == "auto" and refit in (False, "auto")
+            path = self._path(self.embed) if searched else [fixed]
             yield from (Recipe(strength, False, False) for strength in path)
         if refit is not False and self.stable.any():
             yield Recipe(fixed, "plain" if refit == "auto" else refit, True)
@@ -229,7 +230,7 @@ def choose_recipe(
     if len(recipes) == 1:
         return recipes[0]
     if problem.first_of_use(refit):
-        errors, useless = _held_out(problem, recipes[:1], folds, seed)
+        _, useless = _held_out(problem, recipes[:1], folds, seed)
         return recipes[int(useless[0])]
     errors, useless = _held_out(problem, recipes, folds, seed)
     if errors is None:  # too few rows of one class to hold any out: the least shrinkage
