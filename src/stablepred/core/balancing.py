@@ -14,7 +14,7 @@ no weights could balance them.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -189,21 +189,104 @@ class EmbeddedBalance:
         x: Tensor,
         scale: Tensor | None,
         shared: Tensor | None = None,
-        keep_at_most: int = 1 << 26,
+        keep_at_most: int = 1 << 27,
     ) -> None:
-        self.x, self.scale, self.shared = x, scale, shared
+        self.x, self.shared = x, shared
+        self.scale = x.new_ones(()) if scale is None else scale
         with torch.no_grad():
+            self.untouched = 1 - _touched(x, shared)  # (n, p)
             self.phi = encode_from(x @ layers[0][0].T + layers[0][1], layers[1:])
-            self._removed: Callable[[], Iterable[RemovedChunk]] = lambda: removed_embeddings(
-                layers, x, shared
+            self._slices: Callable[[], Iterable[_Slice]] = lambda: _slices(
+                removed_embeddings(layers, x, shared)
             )
-            if int(_touched(x, shared).sum()) * self.phi.shape[1] <= keep_at_most:
-                kept = list(self._removed())
-                self._removed = lambda: kept
+            touched = x.numel() - int(self.untouched.sum())
+            if touched * self.phi.shape[1] <= keep_at_most:
+                kept = list(self._slices())
+                self._slices = lambda: kept
 
     def __call__(self, v: Tensor) -> Tensor:
-        """L_Bal at the total row weights ``v``."""
-        with torch.no_grad():
-            removed = self._removed()
-        gaps = embedded_imbalance(self.x, v, self.phi, removed, self.scale, self.shared)
-        return gaps.square().sum()
+        """L_Bal at the total row weights ``v``, differentiable in them."""
+        if not (torch.is_grad_enabled() and v.requires_grad):
+            return self._compared(v).gaps.square().sum()
+        loss: Tensor = _EmbeddedBalance.apply(self, v)
+        return loss
+
+    def value_and_gradient(self, v: Tensor) -> tuple[Tensor, Tensor]:
+        """L_Bal and its gradient in ``v``.
+
+        With T_j and C_j the weighted means of phi(X_{-j}) with x_j = 1 and with x_j = 0, s the
+        scale and H = 2 (T - C) / s^2, the chain rule gives
+
+            dL/dv_i = sum_j (x_ij / on_j - (1 - x_ij) / off_j) phi(X_{-j})_i' H_j
+                      - sum_j x_ij T_j'H_j / on_j + sum_j (1 - x_ij) C_j'H_j / off_j
+        """
+        on, off, treated, control, gaps = self._compared(v)
+        slopes = 2 * gaps / self.scale  # (p, d) H
+        slope_on = (slopes * treated).sum(1) / on  # (p,)
+        slope_off = (slopes * control).sum(1) / off
+        gradient = slope_off.sum() - self.x @ (slope_on + slope_off)
+        gradient -= (self.untouched * (self.phi @ (slopes / off[:, None]).T)).sum(1)
+        for j, rows, embedded in self._slices():
+            along = slopes[j] @ embedded
+            if self.shared is None:
+                along /= on[j]
+            else:
+                side = self.x[rows, j]
+                along *= side / on[j] - (1 - side) / off[j]
+            gradient.index_add_(0, rows, along)
+        return gaps.square().sum(), gradient
+
+    def _compared(self, v: Tensor) -> "_Compared":
+        """The two sides of every treatment under the row weights ``v``."""
+        on, off, comparable = _sides(self.x, v)
+        treated = self.phi.new_zeros(self.x.shape[1], self.phi.shape[1])
+        control = (self.untouched * v[:, None]).T @ self.phi
+        for j, rows, embedded in self._slices():
+            weights = v[rows]
+            if self.shared is not None:
+                side = self.x[rows, j]
+                control[j] += embedded @ (weights * (1 - side))
+                weights = weights * side
+            treated[j] += embedded @ weights
+        treated, control = treated / on[:, None], control / off[:, None]
+        gaps = (treated - control) * comparable[:, None] / self.scale
+        return _Compared(on, off, treated, control, gaps)
+
+
+class _Compared(NamedTuple):
+    """Weights (p,) and weighted means (p, d) of the two sides of every treatment."""
+
+    on: Tensor
+    off: Tensor
+    treated: Tensor
+    control: Tensor
+    gaps: Tensor  # (p, d) difference of the means, scaled
+
+
+# (treatment, some of the m rows that it touches, (d, m) their embeddings without it)
+_Slice = tuple[int, Tensor, Tensor]
+
+
+def _slices(removed: Iterable[RemovedChunk]) -> Iterator[_Slice]:
+    """Chunks cut so that each part belongs to one treatment, turned for fast products."""
+    for rows, treatments, embedded in removed:
+        found, sizes = torch.unique_consecutive(treatments, return_counts=True)
+        lengths = sizes.tolist()
+        parts = [part.T.contiguous() for part in embedded.split(lengths)]
+        yield from zip(found.tolist(), rows.split(lengths), parts, strict=True)
+
+
+class _EmbeddedBalance(torch.autograd.Function):
+    """``EmbeddedBalance.value_and_gradient`` as a node of the autograd graph."""
+
+    @staticmethod
+    def forward(ctx: Any, balance: EmbeddedBalance, v: Tensor) -> Tensor:
+        loss, gradient = balance.value_and_gradient(v)
+        ctx.save_for_backward(gradient)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor]:
+        (gradient,) = ctx.saved_tensors
+        return None, upstream * gradient

@@ -19,6 +19,7 @@ from stablepred.core import losses
 from stablepred.core.balancing import EmbeddedBalance, raw_balance
 from stablepred.core.descent import Block
 from stablepred.core.head import Head, fit_head, zero_head
+from stablepred.core.network_loss import network_loss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import (
     TERMS,
@@ -27,7 +28,6 @@ from stablepred.core.objective import (
     all_terms,
     embedded_balance,
     embedding_scale,
-    network_terms,
     weight_terms,
     weighted_sum,
 )
@@ -221,16 +221,15 @@ def _network_objective(
     rows: Rows, w: Tensor, network: AutoEncoder, solution: Solution, settings: Settings
 ) -> Callable[[], Tensor]:
     """L_mix as a function of theta alone."""
+    head, strengths = solution.head, settings.strengths
 
     def objective() -> Tensor:
-        phi = network.encode(rows.x)
-        terms = network_terms(rows, w, network, phi)
-        terms["prediction"] = losses.prediction_loss(
-            solution.head.logits(phi), rows.y, rows.mass * w
-        )
-        if settings.strengths.balance > 0:
-            terms["balance"] = embedded_balance(rows, w, network, phi, settings.standardize)
-        return weighted_sum(terms, settings.strengths)
+        loss = network_loss(rows, w, network, head, strengths)
+        if strengths.balance > 0:
+            phi = network.encode(rows.x)
+            balance = embedded_balance(rows, w, network, phi, settings.standardize)
+            loss = loss + strengths.balance * balance
+        return loss
 
     return objective
 
@@ -269,9 +268,17 @@ def sequential(
 
 
 def train_encoder(
-    rows: Rows, network: AutoEncoder, settings: Settings, solution: Solution
+    rows: Rows,
+    network: AutoEncoder,
+    settings: Settings,
+    solution: Solution,
+    *,
+    recorded: bool = True,
 ) -> tuple[AutoEncoder, Head]:
-    """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1."""
+    """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1.
+
+    Its history has L_Bal, which costs more than a step; what nobody looks at is not ``recorded``.
+    """
     ones = torch.ones_like(rows.mass)
     phi = network.encode(rows.x)
     beta, intercept = zero_head(phi).beta, zero_head(phi).intercept
@@ -280,16 +287,14 @@ def train_encoder(
     head = Head(beta, intercept)
 
     def objective() -> Tensor:
-        phi = network.encode(rows.x)
-        terms = network_terms(rows, ones, network, phi) | {"l2": head.beta.square().sum()}
-        terms["prediction"] = losses.prediction_loss(head.logits(phi), rows.y, rows.mass)
-        return weighted_sum(terms, settings.strengths)
+        return network_loss(rows, ones, network, head, settings.strengths)
 
     def update() -> float:
         block.lower(objective)
         with torch.no_grad():
-            terms = all_terms(rows, ones, head, network, settings.standardize)
-            solution.record(terms, settings.strengths)
+            if recorded:
+                terms = all_terms(rows, ones, head, network, settings.standardize)
+                solution.record(terms, settings.strengths)
             return float(objective())
 
     _repeat("encoder", update, float("inf"), solution, settings)

@@ -80,7 +80,8 @@ class DeepClassifier(StableClassifier):
         settings = replace(
             settings, strengths=replace(strengths, network_l2=strengths.network_l2 / share)
         )
-        network, head = train_encoder(rows, self._network(rows, seed, "refit"), settings, solution)
+        start = self._network(rows, seed, "refit")
+        network, head = train_encoder(rows, start, settings, solution, recorded=False)
         unfinished.extend("refit" for _ in solution.unfinished)
         return network.to("cpu"), head.to("cpu")
 

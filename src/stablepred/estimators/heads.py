@@ -18,7 +18,7 @@ from torch import Tensor
 
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.patterns import Patterns
+from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.evaluation.validation import is_constant, redrawn_environments, score
 from stablepred.exceptions import InputError
 from stablepred.persistence import storable
@@ -180,8 +180,8 @@ class EmbeddingHead(HeadProblem):
 
     def fit(self, count: FloatArray, recipes: list[Recipe]) -> list[Predictor]:
         """Heads on the fitted embedding, or networks of their own."""
-        rows, plain, weighted = self._masses(count)
-        x, y = self.patterns.x[rows], torch.as_tensor(self.patterns.y[rows])
+        present, plain, weighted = self._masses(count)
+        x, y = self.patterns.x[present], torch.as_tensor(self.patterns.y[present])
         z = self.embed(x)
         head = zero_head(z)
         predictors = []
@@ -193,19 +193,13 @@ class EmbeddingHead(HeadProblem):
                 v = weighted if recipe.refit == "weighted" else plain
                 used = self.stable if recipe.only_stable else np.ones_like(self.stable)
                 share = float(v.sum() ** 2 / (v**2 / plain).sum())
-                predictors.append(self._refitted(x, y, v, recipe.l1, used, share))
+                # Without the other features fewer rows are distinct.
+                rows = distinct_patterns(x * used, y.numpy(), v.numpy())
+                predictors.append(self._refitted(rows, recipe.l1, used, share))
         return predictors
 
-    def _refitted(
-        self,
-        x: FloatArray,
-        y: Tensor,
-        v: Tensor,
-        l1: float,
-        features: BoolArray,
-        share: float,
-    ) -> Predictor:
-        network, start = self.train(x * features, y.numpy(), v.numpy(), share)
+    def _refitted(self, rows: Patterns, l1: float, features: BoolArray, share: float) -> Predictor:
+        network, start = self.train(rows.x, rows.y, rows.mass, share)
         # What was zero in training has no say in prediction either.
         weight, bias = network.encoder[0]
         used = torch.as_tensor(self.widen(features[None, :].astype(np.float64))[0])
@@ -214,7 +208,8 @@ class EmbeddingHead(HeadProblem):
         def design(x: FloatArray) -> Tensor:
             return network.encode(torch.as_tensor(self.widen(x)))
 
-        return Predictor(design, self._head(design(x), y, v, l1, start), network)
+        y, v = torch.as_tensor(rows.y), torch.as_tensor(rows.mass)
+        return Predictor(design, self._head(design(rows.x), y, v, l1, start), network)
 
 
 def choose_recipe(
