@@ -7,7 +7,6 @@ from numpy.typing import ArrayLike
 
 from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
-from stablepred.core.threads import threads_for
 from stablepred.data.features import checked_sample_weight, validated
 from stablepred.estimators.base import (
     FloatArray,
@@ -97,7 +96,7 @@ class GlobalBalancer(StableEstimator):
         count = checked_sample_weight(sample_weight, x)
         table = self._table(x, np.zeros(len(x)), count)
         rows = self._rows(table, self._expansion(table, self.order), device)
-        with self._progress() as on_iteration, threads_for(x.size):
+        with self._progress() as on_iteration, self._resources(x.size):
             settings = Settings(
                 Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
                 least_share=self.min_effective_share,

@@ -3,8 +3,8 @@
 import math
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.solvers import Solution
-from stablepred.core.threads import LARGE
+from stablepred.core.threads import LARGE, threads_for
 from stablepred.data.features import Dichotomizer, PairExpansion, column_names
 from stablepred.estimators.progress import fit_progress
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
@@ -153,6 +153,19 @@ class StableEstimator(Storable, BaseEstimator):
         if self.device == "auto":
             return torch.device("cuda" if size >= LARGE and torch.cuda.is_available() else "cpu")
         return torch.device(self.device)
+
+    @contextmanager
+    def _resources(self, size: int) -> Iterator[None]:
+        """Threads for a data matrix of ``size`` entries, and a plain word where memory ends."""
+        try:
+            with threads_for(size):
+                yield
+        except torch.cuda.OutOfMemoryError as error:
+            free, whole = (amount / 2**30 for amount in torch.cuda.mem_get_info())
+            raise InputError(
+                f"the fit needs more memory than the GPU has ({free:.1f} of {whole:.1f} GiB free), "
+                "even in small pieces. Set device='cpu', or fit on fewer rows or narrower layers."
+            ) from error
 
     def _binary(self, x: FloatArray, count: FloatArray, names: list[str]) -> FloatArray:
         """0/1 features, by the fitted dichotomiser or as they are."""

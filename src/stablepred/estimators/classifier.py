@@ -106,7 +106,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         self._check_parameters()
         device = self._torch_device(x.size)
         count = checked_sample_weight(sample_weight, x)
-        with threads_for(x.size):
+        with self._resources(x.size):
             self._fit_validated(x, labels, count, device)
 
     def _fit_validated(
