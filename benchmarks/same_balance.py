@@ -2,9 +2,8 @@
 
     python benchmarks/same_balance.py
 
-The loop runs until its own target or for a bounded time; what it reached, and when, is the mark.
-The library's time is that of its sequential solver, all its set-up and records included, until
-the end of the first iteration that is at or below the mark.
+The loop runs until its own target or for a bounded time. What it reached, and when, is the mark for
+the library's sequential solver.
 """
 
 import statistics
@@ -26,7 +25,9 @@ from stablepred.core.solvers import Settings, sequential
 SIZES = [(1000, 20), (4000, 40), (4000, 80)]
 # How many times faster the library must be, at least: the cell's bar.
 AT_LEAST = {(4000, 40): 50, (4000, 80): 100}
-LOOP_SECONDS = 60.0
+LOOP_SECONDS = 90.0
+# Near its end the loop wavers; what it reaches once by chance is no mark.
+SHARE_OF_LOWEST = 1.01
 ENCODER_ITERATIONS = 20
 WEIGHT_ITERATIONS = 50
 REPEATS = 4  # of the library after the loop, besides one run before it
@@ -36,12 +37,12 @@ Both sides lower the same objective (lambda 1 = 1, lambda 3 = 0.01, lambda 6 = 1
 rows, from equal weights. *Loop* is the way of the public derivatives of the authors' code: a
 Python loop over the features, a zeroed copy of the data for each, encoded anew, automatic
 differentiation, RMSProp at rate 0.005, at most 4000 steps, stopped at a balance of 0.05 or after
-{seconds:g} seconds. The *mark* is the lowest balance that the loop reached, and its seconds are
-until then; the library's are until the end of its first iteration that is as low, everything it
-sets up and records included, as the median of one run before the loop and {repeats} after it. How
-low the library goes in the end, and after how long, stands beside it. The encoder is trained by
-the library, counted for neither, and the same for both. One evaluation is one loss with its
-gradient; the loop in single precision, as those codes run, is given beside it."""
+{seconds:g} seconds. The *mark* is 1% above the lowest balance that the loop reached, and its
+seconds are until then; the library's are until the end of its first iteration that is as low,
+everything it sets up and records included, as the median of one run before the loop and {repeats}
+after it. How low the library goes in the end, and after how long, stands beside it. The encoder
+is trained by the library, counted for neither, and the same for both. One evaluation is one loss
+with its gradient; the loop in single precision, as those codes run, is given beside it."""
 
 
 def trained_network(rows: Rows) -> AutoEncoder:
@@ -123,7 +124,7 @@ def compare(n: int, p: int, embedded: bool, loop_seconds: float) -> dict[str, An
         encode = network.encode
         scale = embedding_scale(network.encode(rows.x), rows.mass)
     loop = loop_weights(rows.x, BALANCING, encode, scale, seconds=loop_seconds)
-    mark = min(loop.balance)
+    mark = SHARE_OF_LOWEST * min(loop.balance)
     steps = loop.first_at_most(mark) or 0
     iteration = whole.first_at_most(mark)
     taken = None
