@@ -9,7 +9,16 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from measure import Bar, Page, interleaved, machine, options, progress, seconds_of
+from measure import (
+    Bar,
+    Page,
+    interleaved,
+    machine,
+    options,
+    progress,
+    seconds_of,
+    use_threads,
+)
 from problems import BALANCING, coin_rows
 from torch import Tensor
 
@@ -23,6 +32,7 @@ from stablepred.core.solvers import Settings, sequential
 SIZE = (1_000_000, 100, (64, 32))
 QUICK = (2_000, 8, (6, 4))
 AT_LEAST = 30.0
+CORES = 2
 
 NOTES = """\
 One evaluation is a loss and its gradient in double precision: what a step of L-BFGS needs. The
@@ -55,6 +65,7 @@ def evaluations(
     balance = EmbeddedBalance(network.encoder, rows.x, scale)
     first = network.encoder[0][0].requires_grad_()
 
+    @torch.no_grad()
     def embedded() -> tuple[Tensor, Tensor]:
         return balance.value_and_gradient(v)
 
@@ -84,11 +95,14 @@ def least_work(rows: Rows, hidden: tuple[int, ...]) -> dict[str, tuple[float, fl
     ones = float(rows.x.sum())
     widths = [p, *hidden]
     products = 2 * sum(a * b for a, b in pairwise(widths))
+    units = 2 * sum(hidden) - hidden[-1] + p
     return {
         # The kept embeddings are read twice; so are the features and the embedding.
         "embedded balance": (8 * 2 * (ones * hidden[-1] + n * p + n * hidden[-1]), 0.0),
         "raw balance": (8 * 2 * n * p, 2 * 2 * n * p * p),
-        "network loss": (0.0, 3 * 2 * n * products),
+        # Of every unit the value is written, read by the next layer and on the way back; its slope
+        # is written and read twice.
+        "network loss": (8 * n * (6 * units + 3 * p), 3 * 2 * n * products),
     }
 
 
@@ -179,7 +193,9 @@ def bars(lines: list[dict[str, Any]]) -> list[Bar]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print, write."""
-    chosen = options(__doc__, [*(arguments or []), "--threads", "2"])
+    chosen = options(__doc__, arguments)
+    chosen.threads = CORES
+    use_threads(CORES)
     if not torch.cuda.is_available():
         progress("torch finds no CUDA GPU: nothing is measured")
         return

@@ -21,8 +21,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
-# Rows x treatments that are encoded at once; bounds the memory of embedded balancing.
-CHUNK = 1 << 16
+# Rows x treatments that are encoded at once; bounds the memory of embedded balancing. A GPU needs
+# more of them to be busy.
+CHUNK = {"cpu": 1 << 16, "cuda": 1 << 21}
 SMALLEST_CHUNK = 1 << 10
 # Rows whose products are taken at once: what is made of them stays in the processor's cache.
 BLOCK = 1 << 15
@@ -93,7 +94,7 @@ def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     gram = x.new_zeros(x.shape[1], x.shape[1])
     for part, weights in zip(_blocks(x), _blocks(v), strict=True):
         weighted = weights[:, None] * part
-        on += weighted.sum(0)
+        on += weights @ part
         off += weights @ (1 - part)
         gram.addmm_(part.T, weighted)
     return on, off, gram
@@ -130,7 +131,7 @@ def removed_embeddings(
     layers: "list[tuple[Tensor, Tensor]]",
     x: Tensor,
     shared: Tensor | None = None,
-    chunk: int = CHUNK,
+    chunk: int | None = None,
 ) -> Iterator[RemovedChunk]:
     """Embed every row with column j removed, for the rows that this changes, in bounded memory.
 
@@ -138,6 +139,7 @@ def removed_embeddings(
     columns: rows in which no column that shares a source with j is one). The first layer's input
     to the activation with column j zeroed is the one of the full row minus column j of A^(1).
     """
+    chunk = chunk or CHUNK[x.device.type]
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
     treatments, rows = _touched(x, shared).T.nonzero(as_tuple=True)

@@ -313,8 +313,9 @@ def _balanced_weights(
     def update() -> float:
         value = weights.lower(objective)
         with torch.no_grad():
-            terms = all_terms(rows, weights(), solution.head, embedder, settings.standardize)
-            terms["balance"] = balance(rows.mass * weights())
+            w = weights()
+            known = balance(rows.mass * w)
+            terms = all_terms(rows, w, solution.head, embedder, settings.standardize, known)
             solution.record(terms, settings.strengths)
         return value
 
