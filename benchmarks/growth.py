@@ -20,14 +20,15 @@ from same_balance import one_evaluation
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from stablepred.core.balancing import CHUNK, EmbeddedBalance, raw_balance
+from stablepred.core.balancing import EmbeddedBalance, raw_balance
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 
 ROWS = [1000, 10_000, 100_000, 1_000_000]
 FEATURES = [20, 40, 80, 160]
 SLOWEST = 30.0  # seconds that one evaluation may be expected to take
-KEPT = 1 << 26  # entries of embeddings that can be kept between evaluations
+KEPT = 1 << 27  # entries of embeddings that can be kept between evaluations, a gigabyte
+PIECE = 1 << 16  # rows that are embedded at once where they are too many to be kept
 # Exponents fitted to times are not whole numbers.
 LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
 
@@ -83,7 +84,7 @@ def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
     weight, bias = network.encoder[1]
     width = len(bias)
     keep = pairs * width <= KEPT
-    size = pairs if keep else CHUNK
+    size = pairs if keep else PIECE
     inner = torch.zeros(size, width, dtype=torch.float64)
     v, gap = torch.ones(size, dtype=torch.float64), torch.ones(width, dtype=torch.float64)
 
@@ -94,7 +95,7 @@ def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
         if keep:
             two_passes(inner)
             return
-        for _ in range(-(-pairs // CHUNK)):
+        for _ in range(-(-pairs // PIECE)):
             two_passes(torch.sigmoid(torch.addmm(bias, torch.sigmoid(inner), weight.T)))
 
     return run
