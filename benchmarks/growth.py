@@ -20,14 +20,15 @@ from same_balance import one_evaluation
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from stablepred.core.balancing import CHUNK, EmbeddedBalance, raw_balance
+from stablepred.core.balancing import EmbeddedBalance, raw_balance
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 
 ROWS = [1000, 10_000, 100_000, 1_000_000]
 FEATURES = [20, 40, 80, 160]
 SLOWEST = 30.0  # seconds that one evaluation may be expected to take
-KEPT = 1 << 26  # entries of embeddings that can be kept between evaluations
+KEPT = 1 << 27  # entries of embeddings that can be kept between evaluations, a gigabyte
+PIECE = 1 << 16  # rows that are embedded at once where they are too many to be kept
 # Exponents fitted to times are not whole numbers.
 LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
 
@@ -40,8 +41,7 @@ column removed, which are made first (second layer and both sigmoids) where they
 be kept. *LR* is a whole fit of scikit-learn's `LogisticRegression`, not one evaluation. A side
 that is expected to take more than {slowest:g} seconds, judged by ten times what it took on a
 tenth of the rows, is left out; one that takes more than {budget:g} seconds is measured once.
-Memory is what one evaluation adds to that of the data, the encoder and whatever the side set up
-before."""
+Memory is what setting up and one evaluation add to that of the data."""
 
 Side = Callable[[], object]
 
@@ -84,7 +84,7 @@ def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
     weight, bias = network.encoder[1]
     width = len(bias)
     keep = pairs * width <= KEPT
-    size = pairs if keep else CHUNK
+    size = pairs if keep else PIECE
     inner = torch.zeros(size, width, dtype=torch.float64)
     v, gap = torch.ones(size, dtype=torch.float64), torch.ones(width, dtype=torch.float64)
 
@@ -95,7 +95,7 @@ def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
         if keep:
             two_passes(inner)
             return
-        for _ in range(-(-pairs // CHUNK)):
+        for _ in range(-(-pairs // PIECE)):
             two_passes(torch.sigmoid(torch.addmm(bias, torch.sigmoid(inner), weight.T)))
 
     return run
@@ -115,9 +115,10 @@ def times_of(kind: str, n: int, p: int, names: list[str], budget: float) -> dict
 
 
 def memory_of(kind: str, n: int, p: int, name: str) -> int:
-    """Bytes that one evaluation of one side adds."""
+    """Bytes that setting up one side and evaluating it once adds to the data."""
     SIDES[kind](100, p)[name]()()  # the libraries take what they need once
-    return memory_added_by(SIDES[kind](n, p)[name]())
+    set_up = SIDES[kind](n, p)[name]
+    return memory_added_by(lambda: set_up()())
 
 
 Cells = dict[tuple[int, int], dict[str, Any]]  # (n, p) -> side -> seconds, or why there are none
@@ -162,7 +163,7 @@ def too_slow(smaller: dict[str, Any]) -> dict[str, str]:
 
 
 def measure_memory(times: dict[str, Cells], p: int, threads: int) -> list[dict[str, Any]]:
-    """Megabytes that an evaluation adds, for all numbers of rows."""
+    """Megabytes that a side adds to the data, for all numbers of rows."""
     lines = []
     for kind, cells in times.items():
         for n, q in cells:
@@ -253,7 +254,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tables = {"Fitted exponents": grown}
     for kind, cells in times.items():
         tables[f"One evaluation, {kind}"] = time_lines(kind, cells)
-    tables["Memory of one evaluation"] = measure_memory(times, features[-2], chosen.threads)
+    tables["Memory"] = measure_memory(times, features[-2], chosen.threads)
     Page(
         "growth",
         "How one evaluation grows with rows and features",

@@ -130,7 +130,8 @@ def compare(n: int, p: int, embedded: bool, loop_seconds: float) -> dict[str, An
     taken = None
     if iteration is not None:
         again = [library_trace(rows, start, iteration + 1)[0] for _ in range(REPEATS)]
-        taken = statistics.median(run.seconds[iteration] for run in (whole, *again))
+        ends = [whole.seconds[iteration], *(run.seconds[-1] for run in again)]
+        taken = statistics.median(ends)
     each = interleaved(evaluations(rows, network), budget=loop_seconds / 20)
     return {
         "n": n,

@@ -79,6 +79,11 @@ def test_a_side_that_would_take_too_long_is_left_out_with_the_reason(load):
     assert reasons == {"loop": "about 70 s", "floor": "the process died"}
 
 
+def test_a_side_that_needs_too_much_memory_fails_alone(load):
+    answer = load("measure").in_child(torch.zeros, 1 << 42, threads=1)
+    assert answer.startswith("needs more than")
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_benchmark_prints_and_writes_its_results(script, load, tmp_path, capsys):
     load(script).main(["--quick", "--threads", "1", "--out", str(tmp_path)])
