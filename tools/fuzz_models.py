@@ -33,7 +33,8 @@ from model_mutations import mutated
 from sklearn.base import clone
 
 import stablepred
-from stablepred.exceptions import ModelFileError
+from stablepred.data import TableModel
+from stablepred.exceptions import ModelFileError, TableWarning
 from stablepred.persistence import save
 from stablepred.persistence.container import HEADER, OBJECTS
 
@@ -56,16 +57,27 @@ def check_usable(model: Any, path: Path) -> None:
     save(model, path)
     if hasattr(model, "get_params"):
         clone(model)
-    if not hasattr(model, "n_features_in_"):
+    if isinstance(model, TableModel):
+        json.dumps(model.summary())
+    elif not hasattr(model, "n_features_in_"):
         return
-    rng = np.random.default_rng(0)
-    rows = (rng.random((20, model.n_features_in_)) < 0.5).astype(float)
-    rows[0], rows[1] = 0.0, 1.0
-    if hasattr(model, "feature_names_in_"):
-        rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+    rows = random_rows(model)
     for method in ("predict_proba", "predict", "decision_function", "transform"):
         if hasattr(model, method):
             _check_answer(model, method, np.asarray(getattr(model, method)(rows)))
+
+
+def random_rows(model: Any) -> Any:
+    """Rows that a model can be asked about: 0 and 1; for a model of a table texts as well."""
+    rng = np.random.default_rng(0)
+    if isinstance(model, TableModel):
+        columns = model.encoder.used_columns
+        values = np.array(["0", "1", "-2.5", "1e300", "clerk", "True", "", None], dtype=object)
+        return pd.DataFrame(rng.choice(values, (20, len(columns))), columns=columns)
+    rows = (rng.random((20, model.n_features_in_)) < 0.5).astype(float)
+    rows[0], rows[1] = 0.0, 1.0
+    names = getattr(model, "feature_names_in_", None)
+    return rows if names is None else pd.DataFrame(rows, columns=names)
 
 
 def _check_answer(model: Any, method: str, answer: np.ndarray) -> None:
@@ -153,6 +165,8 @@ def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) 
         warnings.simplefilter("error")
         # A filter may drop every feature; scikit-learn says so whenever it is used.
         warnings.filterwarnings("ignore", "No features were selected")
+        # The rows that a model of a table is asked about hold what was not there in training.
+        warnings.simplefilter("ignore", TableWarning)
         path = Path(folder) / "model"
         for _, blob in files if warm else ():
             path.write_bytes(blob)

@@ -186,13 +186,18 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
-        if not hasattr(self, "columns_"):
+        fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
+        if not any(fitted):
             return
+        if not all(fitted):
+            raise ValueError("columns_, kept_ and notes_ go together")
         if not all(isinstance(column, NumberColumn | TextColumn) for column in self.columns_):
             raise ValueError("columns_ must be how columns are encoded")
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.dtype != bool or self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} truth values")
+        if len({column.name for column in self.columns_}) < len(self.columns_):
+            raise ValueError("names of columns repeat")
 
     def check_has_columns(self, names: list[Any]) -> None:
         """Raise when a table lacks a column that was used in training."""
