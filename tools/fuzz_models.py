@@ -201,7 +201,9 @@ def main() -> None:
         (options.output / "fuzz-models.json").write_text(json.dumps(kept, indent=1) + "\n")
         (options.output / "fuzz-models.md").write_text(as_markdown(kept))
 
-    sys.exit(1 if run(tally_of, options.files, options.seed, keep).findings else 0)
+    total = Tally(SECONDS, FACTOR, ALLOWANCE)
+    run(tally_of, total, options.files, options.seed, keep)
+    sys.exit(1 if total.findings else 0)
 
 
 if __name__ == "__main__":

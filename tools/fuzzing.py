@@ -65,12 +65,14 @@ class Tally:
 Judge = Callable[[range, int, Any], Tally]
 
 
-def run(judge: Judge, n_files: int, seed: int, keep: Callable[[Tally, int], None]) -> Tally:
-    """All files in batches; ``keep(tally, files so far)`` after each.
+def run(
+    judge: Judge, total: Tally, n_files: int, seed: int, keep: Callable[[Tally, int], None]
+) -> Tally:
+    """All files in batches, added to ``total``; ``keep(total, files so far)`` after each.
 
     A child that crashes or hangs is a finding, and the rest goes on.
     """
-    total, first = judge(range(0), seed, None), 0
+    first = 0
     while first < n_files:
         numbers = range(first, min(first + BATCH, n_files))
         reached = multiprocessing.Value("q", first)

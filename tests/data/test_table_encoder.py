@@ -342,6 +342,18 @@ MIXED = pd.DataFrame(
 )
 
 
+def test_a_column_of_dates_that_are_all_missing_is_left_out_as_empty():
+    frame = pd.DataFrame({"a": [1, 2, 9], "d": pd.Series([pd.NaT] * 3)})
+    with pytest.warns(TableWarning, match="constant: d"):
+        assert list(TableEncoder().fit_transform(frame)) == ["a>4"]
+
+
+def test_nested_values_in_new_rows_are_refused():
+    encoder = TableEncoder().fit(pd.DataFrame({"a": ["x", "y", "z"]}))
+    with pytest.raises(InputError, match="neither numbers nor texts"):
+        encoder.transform(pd.DataFrame({"a": [[1], [2]]}))
+
+
 def test_an_encoder_comes_back_from_a_file_as_it_was(tmp_path):
     encoder = TableEncoder(drop=["owner"]).fit(MIXED)
     encoder.save(tmp_path / "encoder")

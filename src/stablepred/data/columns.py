@@ -181,7 +181,10 @@ def learn_column(column: pd.Series) -> tuple[Column | None, list[Note]]:
     """How to encode a column, or None where it is left out; and what to say about it."""
     kind = type_of(column)
     if kind == "date":
-        raise _dates(column, str(column.dropna().iloc[0]))
+        present = column.dropna()
+        if present.empty:
+            return None, [_constant(str(column.name), "")]
+        raise _dates(column, str(present.iloc[0]))
     if kind in ("number", "truth"):
         return _learn_numbers(column, "truth" if kind == "truth" else "point")
     categorical = isinstance(column.dtype, pd.CategoricalDtype)

@@ -3,6 +3,7 @@
 import difflib
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -130,10 +131,10 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
         names = list(self.get_feature_names_out())
         if not names:
             raise InputError(f"no feature is left: {'; '.join(_lines(notes)) or 'all dropped'}.")
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
         if repeated:
             raise InputError(
-                f"two columns would give a feature of the same name: {', '.join(repeated)}. "
+                f"two columns would give a feature of the same name: {listed(repeated)}. "
                 "Rename one of them."
             )
 
@@ -227,9 +228,11 @@ def check_columns(names: list[Any]) -> None:
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
-        raise InputError(f"names of columns repeat: {', '.join(map(repr, repeated))}. Rename them.")
+        raise InputError(
+            f"names of columns repeat: {listed([repr(name) for name in repeated])}. Rename them."
+        )
 
 
 def unknown_column(name: str, names: list[Any], what: str) -> InputError:
