@@ -4,6 +4,8 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from stablepred.data import read_table, tables
@@ -222,4 +224,11 @@ def test_damage_in_the_pages_of_a_parquet_file_is_said(tmp_path):
     blob[4:60] = bytes(56)
     path.write_bytes(blob)
     with pytest.raises(InputError, match="damaged Parquet"):
+        read_table(path)
+
+
+def test_two_columns_without_a_name_in_a_parquet_file_are_refused(tmp_path):
+    path = tmp_path / "table.parquet"
+    pa_parquet.write_table(pa.table([pa.array([1]), pa.array([2])], names=["", ""]), path)
+    with pytest.raises(InputError, match="names of columns repeat: ''"):
         read_table(path)

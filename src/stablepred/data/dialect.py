@@ -87,7 +87,7 @@ def detect_separator(name: str, opened: Opener, encoding: str) -> tuple[str, lis
     with opened() as stream:
         start = stream.read(SAMPLE)
     text = codecs.getincrementaldecoder(encoding)().decode(start)
-    empty, first = _first_line(text.lstrip("\ufeff"))
+    empty, first = _first_line(text.removeprefix("\ufeff"))
     check_width(name, 1 + max(first.count(separator) for separator in SEPARATORS))
     if len(start) == SAMPLE and "\n" in text:
         text = text[: text.rindex("\n") + 1]

@@ -22,9 +22,12 @@ FloatArray = NDArray[np.float64]
 
 
 def validated(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
-    """scikit-learn's ``validate_data`` as float64, with text columns named in the error."""
+    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
+
+    Row by row in memory, however it came: the last bits of a sum depend on that.
+    """
     try:
-        return validate_data(estimator, X, *outcome, dtype=np.float64, **options)
+        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
     except ValueError as error:
         text = _text_columns(X)
         if not text or "could not convert" not in str(error):

@@ -49,10 +49,7 @@ class TableFile:
         check_width(str(path), len(header))
         bare = [name.lstrip("\ufeff").strip() for name in header]
         named = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
-        try:
-            check_columns(named)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+        _check_names(path, named)
         self.columns = named
 
     def pieces(
@@ -167,6 +164,7 @@ class ParquetFile(TableFile):
         # pandas writes its row labels as columns of such names.
         self.stored = [name for name in schema.names if not re.match("__index_level_", name)]
         super().__init__(path, self.stored, "Parquet")
+        _check_names(path, self.stored)  # columns are read by name
 
     def _batches(self, places: list[int], report: Report) -> Iterator[Any]:
         try:
@@ -232,6 +230,13 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
         Parquet file with their types.
     """
     return open_table(path).read(columns)
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    try:
+        check_columns(names)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _similar_files(path: Path) -> str:
