@@ -27,6 +27,7 @@ from stablepred.exceptions import (
     ConvergenceWarning,
     DegenerateWeightsWarning,
     InputError,
+    RedundantFeatureWarning,
 )
 from stablepred.persistence import Storable
 from stablepred.randomness import RandomState
@@ -36,6 +37,8 @@ BoolArray = NDArray[np.bool_]
 
 # Effective shares under this are reported even where no floor is set.
 SMALL_SHARE = 0.05
+# Where the mean of the weights, before it is set to one, is under this, their penalty is evaded.
+LEAST_MEAN = 0.1
 # A value of a feature whose weight falls to this part of what it was is reported as erased.
 ERASED = 0.01
 
@@ -210,6 +213,8 @@ class StableEstimator(Storable, BaseEstimator):
                 f"(now {self.tol:g}) if the result is good enough.",
                 ConvergenceWarning,
             )
+        if hasattr(self, "weight_l2"):
+            _warn_about_redundant_features(table)
         _warn_about_weights(self, solution, report)
         _warn_about_erased_values(solution.w, rows, table)
         for number, network in enumerate(solution.networks):
@@ -280,8 +285,34 @@ def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None
         )
 
 
+def _warn_about_redundant_features(table: Table) -> None:
+    """Name the features that repeat another one, or say its opposite, in every row."""
+    x = table.patterns.x
+    bits = np.packbits(x != x[0], axis=0).T  # alike for a feature and its opposite
+    first: dict[bytes, int] = {}
+    repeated = []
+    for place in np.argsort(table.columns):
+        j, original = table.columns[place], first.setdefault(bits[place].tobytes(), int(place))
+        if original != place:
+            repeated.append(f"{table.names[j]} (as {table.column_names[original]})")
+    if repeated:
+        warn_user(
+            f"equal in every row, or opposite: {', '.join(repeated)}. No weights can balance such "
+            "features against each other. Leave one of each out.",
+            RedundantFeatureWarning,
+        )
+
+
 def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceReport) -> None:
     share = report.effective_share
+    mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
+    if mean < LEAST_MEAN:
+        warn_user(
+            f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
+            "weight_l2 (lambda 3) hardly limits their variance any more. Raise weight_sum (lambda "
+            "6) well above weight_l2, or lower weight_l2.",
+            DegenerateWeightsWarning,
+        )
     floor = getattr(estimator, "min_effective_share", 0.0)
     if solution.floored:
         warn_user(
