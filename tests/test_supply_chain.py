@@ -174,7 +174,7 @@ def test_importing_fitting_and_storing_open_no_connection(tmp_path):
 def test_the_command_line_opens_no_connection(tmp_path):
     code = """
         from stablepred.cli import app
-        rows = [f"{k % 7},{'cook' if k % 3 else 'smith'},{'yes' if k % 4 else 'no'}" for k in range(60)]
+        rows = [f"{k % 7},{'cook' if k % 3 else 'smith'},{int(k % 4 > 0)}" for k in range(60)]
         with open("table.csv", "w") as stream:
             stream.write("\\n".join(["age,job,buys", *rows]))
         for command in (

@@ -39,6 +39,8 @@ BoolArray = NDArray[np.bool_]
 SMALL_SHARE = 0.05
 # Where the mean of the weights, before it is set to one, is under this, their penalty is evaded.
 LEAST_MEAN = 0.1
+# Rows that one row may stand for, by its sample weight.
+MOST_COPIES = 1e9
 # A value of a feature whose weight falls to this part of what it was is reported as erased.
 ERASED = 0.01
 
@@ -94,14 +96,15 @@ def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
     """How many rows each distinct row stands for, for intervals and folds.
 
     Sample weights that are whole multiples of the smallest one are counts of equal rows, if at
-    least one row in twenty has that smallest weight. Others are scaled to their effective number,
-    (sum c)^2 / sum c^2.
+    least one row in twenty has that smallest weight and none a billion times it. Others are scaled
+    to their effective number, (sum c)^2 / sum c^2.
     """
     smallest = sample_weight.min()
     multiples = sample_weight / smallest
     whole = np.round(multiples)
     common = np.isclose(sample_weight, smallest, rtol=1e-9).mean() >= 0.05
-    if not common or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
+    counted = common and multiples.max() < MOST_COPIES
+    if not counted or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
         whole = sample_weight * sample_weight.sum() / (sample_weight @ sample_weight)
     return np.bincount(patterns.index, whole).astype(np.float64)
 
