@@ -31,6 +31,10 @@ class ConstantFeatureWarning(StablepredWarning):
     """A feature (or a pair of features) has one value only and takes no part in the fit."""
 
 
+class RedundantFeatureWarning(StablepredWarning):
+    """Two features are equal in every row, or opposite, so that no weights can balance them."""
+
+
 class OverlapWarning(StablepredWarning):
     """A feature is nearly always 0 or nearly always 1 and was left out."""
 

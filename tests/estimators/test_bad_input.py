@@ -28,6 +28,7 @@ from stablepred.exceptions import (
     ConvergenceWarning,
     DegenerateWeightsWarning,
     InputError,
+    RedundantFeatureWarning,
 )
 
 # Every fit here may stop early; what is tested is what else it says.
@@ -500,6 +501,19 @@ def test_weights_that_stay_equal_are_a_warning(name, table):
 
 
 @pytest.mark.filterwarnings("error::stablepred.exceptions.DegenerateWeightsWarning")
+@pytest.mark.parametrize("params", [{"weight_l2": 1e6}, {"weight_sum": 0.0}])
+def test_weights_that_shrink_out_of_their_penalty_are_a_warning(params, table):
+    with pytest.warns(DegenerateWeightsWarning, match="Raise weight_sum"):
+        GlobalBalancer(**params).fit(table.X)
+
+
+def test_features_that_say_the_same_are_named_in_a_warning(table):
+    X = table.X.assign(copy=table.X["f0"], opposite=1 - table.X["f2"])
+    message = r"copy \(as f0\), opposite \(as f2\)"
+    with pytest.warns(RedundantFeatureWarning, match=message):
+        GlobalBalancer().fit(X)
+
+
 def test_weights_are_no_matter_for_warnings_where_nothing_is_balanced(table):
     clone(ALL["DLR"]).fit(table.x, table.y)
 

@@ -20,11 +20,17 @@ from stablepred.persistence import Storable, storable
 
 FloatArray = NDArray[np.float64]
 
+# Weights beyond 2 to this power, or below its inverse, are scaled; the scale does not matter.
+LARGE_EXPONENT = 300
+
 
 def validated(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
-    """scikit-learn's ``validate_data`` as float64, with text columns named in the error."""
+    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
+
+    Row by row in memory, however it came: the last bits of a sum depend on that.
+    """
     try:
-        return validate_data(estimator, X, *outcome, dtype=np.float64, **options)
+        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
     except ValueError as error:
         text = _text_columns(X)
         if not text or "could not convert" not in str(error):
@@ -56,6 +62,9 @@ def checked_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> Flo
         )
     if not (count > 0).any():
         raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
+    exponent = int(np.frexp(count.max())[1])
+    if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
+        count = np.ldexp(count, -exponent)
     return count
 
 

@@ -27,6 +27,7 @@ from stablepred.exceptions import (
     ConvergenceWarning,
     DegenerateWeightsWarning,
     InputError,
+    RedundantFeatureWarning,
 )
 from stablepred.persistence import Storable
 from stablepred.randomness import RandomState
@@ -36,6 +37,10 @@ BoolArray = NDArray[np.bool_]
 
 # Effective shares under this are reported even where no floor is set.
 SMALL_SHARE = 0.05
+# Where the mean of the weights, before it is set to one, is under this, their penalty is evaded.
+LEAST_MEAN = 0.1
+# Rows that one row may stand for, by its sample weight.
+MOST_COPIES = 1e9
 # A value of a feature whose weight falls to this part of what it was is reported as erased.
 ERASED = 0.01
 
@@ -91,14 +96,15 @@ def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
     """How many rows each distinct row stands for, for intervals and folds.
 
     Sample weights that are whole multiples of the smallest one are counts of equal rows, if at
-    least one row in twenty has that smallest weight. Others are scaled to their effective number,
-    (sum c)^2 / sum c^2.
+    least one row in twenty has that smallest weight and none a billion times it. Others are scaled
+    to their effective number, (sum c)^2 / sum c^2.
     """
     smallest = sample_weight.min()
     multiples = sample_weight / smallest
     whole = np.round(multiples)
     common = np.isclose(sample_weight, smallest, rtol=1e-9).mean() >= 0.05
-    if not common or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
+    counted = common and multiples.max() < MOST_COPIES
+    if not counted or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
         whole = sample_weight * sample_weight.sum() / (sample_weight @ sample_weight)
     return np.bincount(patterns.index, whole).astype(np.float64)
 
@@ -223,6 +229,8 @@ class StableEstimator(Storable, BaseEstimator):
                 f"(now {self.tol:g}) if the result is good enough.",
                 ConvergenceWarning,
             )
+        if hasattr(self, "weight_l2"):
+            _warn_about_redundant_features(table)
         _warn_about_weights(self, solution, report)
         _warn_about_erased_values(solution.w, rows, table)
         for number, network in enumerate(solution.networks):
@@ -293,8 +301,34 @@ def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None
         )
 
 
+def _warn_about_redundant_features(table: Table) -> None:
+    """Name the features that repeat another one, or say its opposite, in every row."""
+    x = table.patterns.x
+    bits = np.packbits(x != x[0], axis=0).T  # alike for a feature and its opposite
+    first: dict[bytes, int] = {}
+    repeated = []
+    for place in np.argsort(table.columns):
+        j, original = table.columns[place], first.setdefault(bits[place].tobytes(), int(place))
+        if original != place:
+            repeated.append(f"{table.names[j]} (as {table.column_names[original]})")
+    if repeated:
+        warn_user(
+            f"equal in every row, or opposite: {', '.join(repeated)}. No weights can balance such "
+            "features against each other. Leave one of each out.",
+            RedundantFeatureWarning,
+        )
+
+
 def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceReport) -> None:
     share = report.effective_share
+    mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
+    if mean < LEAST_MEAN:
+        warn_user(
+            f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
+            "weight_l2 (lambda 3) hardly limits their variance any more. Raise weight_sum (lambda "
+            "6) well above weight_l2, or lower weight_l2.",
+            DegenerateWeightsWarning,
+        )
     floor = getattr(estimator, "min_effective_share", 0.0)
     if solution.floored:
         warn_user(

@@ -275,7 +275,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
 
     def _embed(self, x: FloatArray) -> torch.Tensor:
         """phi(x) of all encoders side by side."""
-        wide = torch.as_tensor(self._widen(x))
+        wide = torch.tensor(self._widen(x))
         embedded = [apply_layers(wide, _to_tensors(layers)) for layers in self.encoders_]
         return torch.cat(embedded, dim=1)
 
@@ -344,4 +344,5 @@ def _to_numpy(layers: list[Layer]) -> list[tuple[FloatArray, FloatArray]]:
 
 
 def _to_tensors(layers: list[tuple[FloatArray, FloatArray]]) -> list[Layer]:
-    return [(torch.as_tensor(weight), torch.as_tensor(bias)) for weight, bias in layers]
+    """Copies: bits of a product depend on how arrays lie in memory, and some are read-only."""
+    return [(torch.tensor(weight), torch.tensor(bias)) for weight, bias in layers]
