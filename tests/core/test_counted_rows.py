@@ -57,7 +57,7 @@ def test_losses_and_gradients_of_counted_rows_are_those_of_all_rows(deep, seed):
     few, few_gradients = loss_and_gradients(distinct, w, beta, network)
     all_, all_gradients = loss_and_gradients(every, w[index], beta, network)
     for name, value in all_.items():
-        assert float(few[name]) == pytest.approx(float(value), rel=1e-10, abs=1e-10), name
+        torch.testing.assert_close(few[name], value, rtol=1e-10, atol=1e-10, msg=name)
     of_patterns = torch.zeros_like(w).index_add(0, index, all_gradients[0])
     for one, other in zip(few_gradients, [of_patterns, *all_gradients[1:]], strict=True):
         torch.testing.assert_close(one, other, rtol=1e-10, atol=1e-10)
