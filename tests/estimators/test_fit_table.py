@@ -57,7 +57,7 @@ def parquet(frame, tmp_path_factory):
 
 def equal_but_for_rows(one, other):
     """Everything fitted is the same, to the last bit, besides the weights of single rows."""
-    assert vars(one).keys() == vars(other).keys()
+    assert vars(one).keys() - {"row_count_"} == vars(other).keys() - {"row_count_"}
     for name in ("classes_", "coef_", "intercept_", "feature_names_in_", "stable_features_"):
         if hasattr(one, name):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
@@ -92,7 +92,8 @@ def test_weights_are_those_of_the_counted_patterns(frame, parquet):
     full = GBRClassifier(**FIXED).fit(frame.drop(columns="bought"), frame["bought"])
     patterns = count_patterns(parquet, "bought")
     assert len(model.sample_weight_) == len(patterns.count) < len(frame)
-    assert np.average(model.sample_weight_, weights=patterns.count) == pytest.approx(1)
+    np.testing.assert_array_equal(model.row_count_, patterns.count)
+    assert np.average(model.sample_weight_, weights=model.row_count_) == pytest.approx(1)
     features = list(patterns.X.columns)
     keys = patterns.X.assign(bought=patterns.y, w=model.sample_weight_)
     bits = full.dichotomizer_.transform(frame[features].to_numpy(dtype=float)).astype(np.uint8)
@@ -163,6 +164,15 @@ def test_the_model_can_be_stored(parquet, frame, tmp_path):
     x = frame.drop(columns="bought")
     again = stablepred.load(tmp_path / "model")
     np.testing.assert_array_equal(again.predict_proba(x), model.predict_proba(x))
+    np.testing.assert_array_equal(again.row_count_, model.row_count_)
+
+
+@pytest.mark.parametrize("counts", [np.ones(3), np.array([]), None])
+def test_a_stored_model_with_other_counts_is_refused(parquet, tmp_path, counts):
+    model = GBRClassifier(**FIXED).fit_table(parquet, "bought")
+    model.row_count_ = model.row_count_ * 0 if counts is None else counts
+    with pytest.raises(InputError, match="row_count_"):
+        model.save(tmp_path / "model")
 
 
 def test_a_splitter_has_no_rows_to_split(parquet):

@@ -96,7 +96,8 @@ class GlobalBalancer(StableEstimator):
         """Find the weights of the distinct rows of a table that need not fit in memory.
 
         As :meth:`GBRClassifier.fit_table`. ``weights_`` are those of the rows of
-        ``stablepred.data.count_patterns(table, features=features)``.
+        ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` says how
+        many rows of the table each stands for.
         """
         return take_over_when_done(self, lambda attempt: attempt._fit_table(table, features))
 
@@ -104,7 +105,7 @@ class GlobalBalancer(StableEstimator):
         self._check_parameters()
         patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
         self._fit_validated(validated(self, patterns.X), patterns.count, counted=True)
-        self._take_over_cuts(patterns)
+        self._take_over_table(patterns)
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validated(self, X, ensure_min_samples=3)

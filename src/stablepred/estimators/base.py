@@ -165,10 +165,11 @@ class StableEstimator(Storable, BaseEstimator):
         binary: FloatArray = self.dichotomizer_.transform(x)
         return binary
 
-    def _take_over_cuts(self, counted: PatternCounts) -> None:
-        """After a fit on counted 0/1 rows: cut new rows as the table was cut."""
-        if counted.dichotomizer is not None:
-            self.dichotomizer_ = counted.dichotomizer
+    def _take_over_table(self, patterns: PatternCounts) -> None:
+        """After a fit on counted 0/1 rows: how many they were, and where the table was cut."""
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
 
     def _table(
         self, x: FloatArray, y: FloatArray, count: FloatArray, *, counted: bool = False

@@ -114,9 +114,10 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
 
         The distinct rows are counted where the table lives, and the model is fitted on them and
-        their counts, with the result of ``fit`` on all rows. What then belongs to single rows,
-        ``sample_weight_``, belongs to the distinct ones, in the order of
-        ``stablepred.data.count_patterns(table, target, features=features)``.
+        their counts, with the result of ``fit`` on all rows. Only ``sample_weight_`` has then a
+        value for each distinct row, in the order of
+        ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
+        says how many rows of the table each stands for.
 
         Parameters
         ----------
@@ -149,7 +150,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         with threads_for(x.size):
             device = self._torch_device(x.size)
             self._fit_validated(x, labels, patterns.count, device, counted=True)
-        self._take_over_cuts(patterns)
+        self._take_over_table(patterns)
 
     def _fit_validated(
         self,
