@@ -92,13 +92,13 @@ def count_patterns(
     2  1  1  0    1.0
     3  1  1  1    1.0
     """
-    with _opened(table) as frame:
+    with opened(table) as frame:
         types = dict(frame.collect_schema())
-        names = _feature_names(types, target, features)
-        ranges = _ranges(frame, types, names, target)
+        names = feature_names(types, target, features)
+        ranges = value_ranges(frame, types, names, target)
         if target is not None:
-            _check_two_values(frame, target)
-        cuts = _cuts(frame, types, ranges, dichotomize)
+            two_values(frame, target)
+        cuts = _cuts(ranges, means_of_several_values(frame, types, ranges), frame, dichotomize)
         return _counted(frame, target, cuts, dichotomize)
 
 
@@ -106,9 +106,9 @@ def count_patterns(
 
 
 @contextmanager
-def _opened(table: Any) -> Iterator[Any]:
+def opened(table: Any) -> Iterator[Any]:
     """The table as a lazy frame of narwhals."""
-    narwhals = _narwhals()
+    narwhals = load_narwhals()
     if isinstance(table, str | os.PathLike):
         with _duckdb_relation(os.fspath(table)) as relation:
             yield narwhals.from_native(relation).lazy()
@@ -123,7 +123,8 @@ def _opened(table: Any) -> Iterator[Any]:
     yield frame
 
 
-def _narwhals() -> Any:
+def load_narwhals() -> Any:
+    """The module, which comes with an extra."""
     try:
         import narwhals
     except ImportError as error:
@@ -218,7 +219,7 @@ def _check_case(file: TableFile) -> None:
 # --- what the columns hold ---
 
 
-def _feature_names(
+def feature_names(
     types: dict[str, Any], target: str | None, features: Sequence[str] | None
 ) -> list[str]:
     """The columns to use, which must be there and hold numbers or truth values."""
@@ -234,7 +235,7 @@ def _feature_names(
         raise InputError(f"{target!r} is the target; it cannot be a feature.")
     if not names:
         raise InputError("no feature is left: the table has no column besides the target.")
-    narwhals = _narwhals()
+    narwhals = load_narwhals()
     odd = [n for n in names if not (types[n].is_numeric() or types[n] == narwhals.Boolean)]
     if odd:
         found = listed([f"{name!r} ({types[name]})" for name in odd])
@@ -246,21 +247,21 @@ def _feature_names(
     return names
 
 
-def _ranges(
+def value_ranges(
     frame: Any, types: dict[str, Any], names: list[str], target: str | None
 ) -> dict[str, Range]:
     """The range of each feature; missing and infinite values are errors."""
-    nw = _narwhals()
+    nw = load_narwhals()
     wanted = [nw.len().alias("rows")]
     for j, name in enumerate(names):
-        wanted += [_number(name).min().alias(f"low{j}"), _number(name).max().alias(f"high{j}")]
+        wanted += [number(name).min().alias(f"low{j}"), number(name).max().alias(f"high{j}")]
     checked = names if target is None else [*names, target]
     for j, name in enumerate(checked):
         missing = nw.col(name).is_null()
         if types[name].is_float():
             missing = missing | nw.col(name).is_nan()
         wanted.append(missing.cast(nw.Int64).sum().alias(f"missing{j}"))
-    found = _one_row(frame.select(*wanted))
+    found = one_row(frame.select(*wanted))
     if not found["rows"]:
         raise InputError("the table has no rows.")
     _check_complete({name: int(found[f"missing{j}"]) for j, name in enumerate(checked)})
@@ -275,13 +276,14 @@ def _ranges(
     return ranges
 
 
-def _number(name: str) -> Any:
+def number(name: str) -> Any:
     """A column as ``fit`` takes it: in double precision."""
-    nw = _narwhals()
+    nw = load_narwhals()
     return nw.col(name).cast(nw.Float64)
 
 
-def _one_row(frame: Any) -> dict[str, Any]:
+def one_row(frame: Any) -> dict[str, Any]:
+    """The only row of a frame, by column."""
     return {name: values[0] for name, values in frame.collect().to_dict(as_series=False).items()}
 
 
@@ -294,10 +296,11 @@ def _check_complete(missing: dict[str, int]) -> None:
         )
 
 
-def _check_two_values(frame: Any, target: str) -> None:
+def two_values(frame: Any, target: str) -> list[Any]:
+    """The values of an outcome, which must be two."""
     values = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
     if len(values) == 2:
-        return
+        return list(values)
     shown = ", ".join(repr(value) for value in sorted(values)[:SHOWN])
     few = "only one value" if len(values) == 1 else "more"
     more = ", ..." if len(values) > SHOWN else ""
@@ -311,15 +314,9 @@ def _check_two_values(frame: Any, target: str) -> None:
 
 
 def _cuts(
-    frame: Any, types: dict[str, Any], ranges: dict[str, Range], dichotomize: str | None
+    ranges: dict[str, Range], several: dict[str, float], frame: Any, dichotomize: str | None
 ) -> dict[str, Cut]:
     """Where each column is cut, by the rules of `Dichotomizer`."""
-    doubtful = {
-        name: (low, high)
-        for name, (low, high) in ranges.items()
-        if low < high and not (high - low == 1 and _is_whole(types[name]))
-    }
-    several = _means_of_several_values(frame, doubtful)
     if dichotomize is None:
         _check_binary(ranges, several)
         return dict.fromkeys(ranges, (0.5, 0.0))
@@ -338,23 +335,30 @@ def _is_whole(type_: Any) -> bool:
     return not (type_.is_float() or type_.is_decimal())
 
 
-def _means_of_several_values(frame: Any, ranges: dict[str, Range]) -> dict[str, float]:
+def means_of_several_values(
+    frame: Any, types: dict[str, Any], ranges: dict[str, Range]
+) -> dict[str, float]:
     """The means of those columns that have values between their least and their largest one."""
-    if not ranges:
+    doubtful = {
+        name: (low, high)
+        for name, (low, high) in ranges.items()
+        if low < high and not (high - low == 1 and _is_whole(types[name]))
+    }
+    if not doubtful:
         return {}
-    nw = _narwhals()
+    nw = load_narwhals()
     wanted, exponents = [], []
-    for j, (name, (low, high)) in enumerate(ranges.items()):
-        value = _number(name)
+    for j, (name, (low, high)) in enumerate(doubtful.items()):
+        value = number(name)
         exponents.append(max(-1000, int(np.frexp(max(abs(low), abs(high)))[1])))
         inside = ((value > low) & (value < high)).cast(nw.Int64).sum()
         # Sums of very large numbers leave the range of doubles.
         mean = (value * float(np.ldexp(1.0, -exponents[j]))).mean()
         wanted += [inside.alias(f"inside{j}"), mean.alias(f"mean{j}")]
-    found = _one_row(frame.select(*wanted))
+    found = one_row(frame.select(*wanted))
     return {
         name: float(np.ldexp(float(found[f"mean{j}"]), exponents[j]))
-        for j, name in enumerate(ranges)
+        for j, name in enumerate(doubtful)
         if found[f"inside{j}"]
     }
 
@@ -370,8 +374,8 @@ def _check_binary(ranges: dict[str, Range], several: dict[str, float]) -> None:
 
 def _cut_at_median(frame: Any, name: str) -> Cut:
     """The median by the counts of the distinct values; engines differ in theirs."""
-    nw = _narwhals()
-    values = frame.select(_number(name).alias("value"))
+    nw = load_narwhals()
+    values = frame.select(number(name).alias("value"))
     found = values.group_by("value").agg(nw.len().alias("count")).collect()
     distinct, count = found["value"].to_numpy(), found["count"].to_numpy()
     cutter = Dichotomizer(strategy="median").fit(distinct[:, None], sample_weight=count)
@@ -384,8 +388,8 @@ def _cut_at_median(frame: Any, name: str) -> Cut:
 def _counted(
     frame: Any, target: str | None, cuts: dict[str, Cut], dichotomize: str | None
 ) -> PatternCounts:
-    nw = _narwhals()
-    bits = {f"x{j}": _number(name) > sum(cut) for j, (name, cut) in enumerate(cuts.items())}
+    nw = load_narwhals()
+    bits = {f"x{j}": number(name) > sum(cut) for j, (name, cut) in enumerate(cuts.items())}
     outcome = {} if target is None else {"y": nw.col(target)}
     keys = bits | outcome
     # All that is asked of an engine: cut the columns, and count equal rows.
