@@ -67,6 +67,19 @@ def test_a_positive_value_can_be_named(run, tmp_path, count_all):
     assert "target bought: 'no' is 1" in out
 
 
+def test_a_positive_value_that_is_not_there_is_refused_without_reading(
+    run, tmp_path, count_all, monkeypatch
+):
+    numbers().to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.delattr("stablepred.data.tables.TableFile.read")
+    answer = run(
+        *("fit", tmp_path / "rows.parquet", "--target", "bought", "--method", "gbr"),
+        *("--positive", "maybe", "-o", tmp_path / "model"),
+    )
+    assert answer.code == 2
+    assert "the positive value 'maybe' is not in target 'bought'" in answer.err
+
+
 @pytest.mark.parametrize(
     "change",
     [

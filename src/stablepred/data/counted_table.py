@@ -62,35 +62,47 @@ def counted_table(
     with ExitStack() as stack:
         try:
             frame = stack.enter_context(opened(file.path))
-            found = _learned(frame, file.rows, columns, target, positive)
+            facts = _Facts(frame, file.rows, columns, target)
         except InputError:  # for reading to deal with, or to explain
-            found = None
-        yield found
+            yield None
+            return
+        yield facts.encoded(positive)
 
 
-def _learned(
-    frame: Any, rows: int, columns: list[str], target: str, positive: str | None
-) -> CountedTable | None:
-    nw = load_narwhals()
-    types = dict(frame.collect_schema())
-    names = feature_names(types, target, [name for name in columns if name != target])
-    ranges = value_ranges(frame, types, names, target)
-    if any(high - low + 1 >= rows for low, high in ranges.values()):
-        return None  # perhaps an id: a different whole number in every row
-    values = pd.Series(two_values(frame, target), name=target)
-    outcome = learn_target(values, positive)
-    (one,) = values[outcome.encode(values) == 1]
-    means = means_of_several_values(frame, types, ranges)
-    found, notes = [], []
-    for name, ends in ranges.items():
-        column, said = _column(name, types[name] == nw.Boolean, ends, means.get(name))
-        found += [] if column is None else [column]
-        notes += said
-    encoder = TableEncoder.from_columns(found, notes)
-    bits = {c.features[0]: number(c.name) > c.cut + c.tolerance for c in found if c.cut is not None}
-    encoded = frame.select(**bits, **{target: (nw.col(target) == one).cast(nw.Int64)})
-    ones = int(one_row(encoded.select(nw.col(target).sum()))[target])
-    return CountedTable(encoder, outcome, rows, ones / rows, encoded)
+class _Facts:
+    """What an engine tells about the columns; an error where they are not to be counted."""
+
+    def __init__(self, frame: Any, rows: int, columns: list[str], target: str) -> None:
+        self.frame, self.rows = frame, rows
+        self.types = dict(frame.collect_schema())
+        names = feature_names(self.types, target, [name for name in columns if name != target])
+        self.ranges = value_ranges(frame, self.types, names, target)
+        for name, (low, high) in self.ranges.items():
+            if high - low + 1 >= rows:
+                raise InputError(f"{name!r} may have a different whole number in every row.")
+        self.means = means_of_several_values(frame, self.types, self.ranges)
+        self.values = pd.Series(two_values(frame, target), name=target)
+        learn_target(self.values)
+
+    def encoded(self, positive: str | None) -> CountedTable:
+        """The table as 0/1 features and outcome, yet to be counted."""
+        nw = load_narwhals()
+        target = learn_target(self.values, positive)
+        (one,) = self.values[target.encode(self.values) == 1]
+        found, notes = [], []
+        for name, ends in self.ranges.items():
+            is_truth = self.types[name] == nw.Boolean
+            column, said = _column(name, is_truth, ends, self.means.get(name))
+            found += [] if column is None else [column]
+            notes += said
+        encoder = TableEncoder.from_columns(found, notes)
+        keys = {
+            c.features[0]: number(c.name) > c.cut + c.tolerance for c in found if c.cut is not None
+        }
+        keys[target.name] = (nw.col(target.name) == one).cast(nw.Int64)
+        frame = self.frame.select(**keys)
+        ones = int(one_row(frame.select(nw.col(target.name).sum()))[target.name])
+        return CountedTable(encoder, target, self.rows, ones / self.rows, frame)
 
 
 def _column(

@@ -185,15 +185,16 @@ def _relation(connection: Any, first: TableFile, files: list[str]) -> Any:
             dtype=dict.fromkeys(texts, "VARCHAR"),
         )
 
-    return read(_other_words(read))
+    typed = read([])
+    words = _other_words(typed, read)
+    return read(words) if words else typed
 
 
-def _other_words(read: Callable[[list[str]], Any]) -> list[str]:
+def _other_words(typed: Any, read: Callable[[list[str]], Any]) -> list[str]:
     """Columns that DuckDB takes for true and false, but that hold other words, such as yes and no.
 
     pandas reads these as text, and so the classes of an outcome keep their names.
     """
-    typed = read([])
     truths = [n for n, kind in zip(typed.columns, typed.types, strict=True) if kind == "BOOLEAN"]
     if not truths:
         return []
