@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from stablepred import Dichotomizer
-from stablepred.data import count_patterns
+from stablepred.data import count_patterns, pattern_counts
 from stablepred.exceptions import InputError
 
 duckdb = pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
@@ -210,6 +210,13 @@ def test_words_in_a_csv_file_are_read_as_pandas_reads_them(tmp_path, words, clas
     path.write_text(f"a,y\n0,{words[0]}\n1,{words[1]}\n")
     assert sorted(count_patterns(path, "y").y.tolist()) == classes
     assert sorted(pd.read_csv(path)["y"].tolist()) == classes
+
+
+def test_nothing_is_printed_however_long_it_takes(frame, tmp_path):
+    frame.to_parquet(tmp_path / "rows.parquet")
+    with pattern_counts.opened(tmp_path / "rows.parquet") as rows:
+        setting = "select current_setting('enable_progress_bar')"
+        assert rows.to_native().query("rows", setting).fetchall() == [(False,)]
 
 
 def test_counting_leaves_no_file_behind(frame, tmp_path, monkeypatch):

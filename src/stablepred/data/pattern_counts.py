@@ -157,6 +157,7 @@ def _duckdb_relation(path: str) -> Iterator[Any]:
         # Nothing is fetched from the network, and what does not fit in memory goes to the folder.
         settings = {"autoinstall_known_extensions": "false", "temp_directory": folder}
         with duckdb.connect(config=settings) as connection:
+            connection.execute("SET enable_progress_bar = false")  # it would be printed to a file
             try:
                 yield _relation(connection, first, files)
             except duckdb.Error as error:
