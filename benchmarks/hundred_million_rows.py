@@ -69,6 +69,7 @@ def measure(path, method, threads, memory, answer):
 
     counting = classifier.count_patterns = TimedCount()
     with duckdb.connect(config={"threads": threads, "memory_limit": memory}) as connection:
+        connection.execute("SET enable_progress_bar = false")
         table = connection.read_parquet(str(path))
         wall, cpu = time.perf_counter(), time.process_time()
         model = METHODS[method](random_state=SEED).fit_table(table, "outcome")
@@ -160,6 +161,14 @@ On: {record["hardware"]}; load average at the start {record["load_average"]:.1f}
 """
 
 
+def write(record, folder):
+    """Write the record, for programs and for people; after every run, so that none is lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "hundred-million-rows.json"
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    path.with_suffix(".md").write_text(markdown(record))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", required=True, help="where the tables are written")
@@ -175,13 +184,17 @@ def main():
         "command": shlex.join(["python", "benchmarks/hundred_million_rows.py", *given]),
         "hardware": hardware(),
         "load_average": os.getloadavg()[0],
-        "by_rows": list(runs(arguments, [(n, arguments.pool) for n in arguments.rows])),
-        "by_patterns": list(runs(arguments, [(10**6, pool) for pool in arguments.pools])),
+        "by_rows": [],
+        "by_patterns": [],
     }
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    target = arguments.output / "hundred-million-rows.json"
-    target.write_text(json.dumps(record, indent=1) + "\n")
-    target.with_suffix(".md").write_text(markdown(record))
+    sizes = {
+        "by_rows": [(n, arguments.pool) for n in arguments.rows],
+        "by_patterns": [(10**6, pool) for pool in arguments.pools],
+    }
+    for table in sizes:
+        for found in runs(arguments, sizes[table]):
+            record[table].append(found)
+            write(record, arguments.output)
 
 
 if __name__ == "__main__":
