@@ -107,8 +107,9 @@ def test_every_dependency_is_used():
 
 
 def test_what_the_tests_need_of_the_extras_is_in_dev():
+    """All but Spark, which is large and needs Java; its test is skipped without it."""
     others = set().union(*(listed for extra, listed in EXTRAS.items() if extra != "dev"))
-    assert others <= EXTRAS["dev"]
+    assert others - {"pyspark"} <= EXTRAS["dev"]
 
 
 # --- the network ---

@@ -130,19 +130,16 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
     """Where to cut, and by how much a value must lie above it."""
     distinct = np.unique(values)
-    if len(distinct) == 1:
-        return float(distinct[0]), 0.0
-    if len(distinct) == 2:
-        return _between(distinct[0], distinct[1]), 0.0
+    if len(distinct) <= 2:
+        return halfway(distinct[0], distinct[-1]), 0.0
     if strategy == "mean":
-        # A mean is rounded; values that equal it up to rounding must not depend on that.
-        return _mean(values, count), 1e-9 * float(np.abs(values).max())
+        return _mean(values, count), tolerance_of_mean(float(np.abs(values).max()))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
     if median == distinct[-1] and len(distinct) > 1:
         # Nothing lies above the largest value; the split goes just below it.
-        return _between(distinct[-2], distinct[-1]), 0.0
+        return halfway(distinct[-2], distinct[-1]), 0.0
     return median, 0.0
 
 
@@ -152,7 +149,15 @@ def _mean(values: FloatArray, count: FloatArray) -> float:
     return float(np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent))
 
 
-def _between(low: float, high: float) -> float:
+def tolerance_of_mean(largest: float) -> float:
+    """By how much a value must lie above the mean, for values up to ``largest``.
+
+    A mean is rounded; values that equal it up to rounding must not depend on that.
+    """
+    return 1e-9 * largest
+
+
+def halfway(low: float, high: float) -> float:
     """Halfway, or the lower one where there is no number between the two."""
     middle = float(low + (high - low) / 2)
     return middle if middle < high else float(low)

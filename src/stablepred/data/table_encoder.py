@@ -124,8 +124,18 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
             notes += self._leave_out(self.encode(frame)[0], self.overlap)
             self._check_features(notes)
         self.notes_ = _lines(notes)
-        for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
-            warnings.warn(line, TableWarning, stacklevel=5)
+        _warn_of_left_out(notes)
+
+    @classmethod
+    def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
+        """An encoder of columns that were learned elsewhere."""
+        encoder = cls()
+        encoder.columns_ = list(columns)
+        encoder.kept_ = np.ones(sum(len(column.features) for column in columns), dtype=bool)
+        encoder._check_features(notes)
+        encoder.notes_ = _lines(notes)
+        _warn_of_left_out(notes)
+        return encoder
 
     def _check_features(self, notes: list[Note]) -> None:
         names = list(self.get_feature_names_out())
@@ -265,6 +275,11 @@ def _lines(notes: list[Note]) -> list[str]:
         if found:
             lines.append(f"{text}: {', '.join(found)}")
     return lines
+
+
+def _warn_of_left_out(notes: list[Note]) -> None:
+    for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
+        warnings.warn(line, TableWarning, stacklevel=6)
 
 
 def surprise_lines(surprises: Iterable[Surprise]) -> list[str]:

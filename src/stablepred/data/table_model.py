@@ -141,7 +141,12 @@ class EncodedTable:
         """Fit an estimator; of a search the best one is kept."""
         fitted = estimator.fit(self.features, self.y)
         fitted = getattr(fitted, "best_estimator_", fitted)
-        return TableModel(self.encoder, self.target, fitted, len(self.y), float(self.y.mean()))
+        return TableModel(self.encoder, self.target, fitted, len(self.y), self.base_rate)
+
+    @property
+    def base_rate(self) -> float:
+        """Share of 1."""
+        return float(self.y.mean())
 
 
 def encode_table(

@@ -154,13 +154,14 @@ class CsvFile(TableFile):
 
 
 class ParquetFile(TableFile):
-    """A Parquet file; its columns have types."""
+    """A Parquet file; its columns have types, and it knows how many rows it has."""
 
     def __init__(self, path: Path) -> None:
         try:
             schema = parquet.read_schema(path)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
+        self.rows = parquet.read_metadata(path).num_rows
         # pandas writes its row labels as columns of such names.
         self.stored = [name for name in schema.names if not re.match("__index_level_", name)]
         super().__init__(path, self.stored, "Parquet")

@@ -1,5 +1,6 @@
 """Global balancing alone: weights for any other method (paper, eq. 4)."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike
 from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
 from stablepred.data.features import checked_sample_weight, validated
+from stablepred.data.pattern_counts import count_patterns
 from stablepred.estimators.base import (
     FloatArray,
     StableEstimator,
@@ -89,12 +91,29 @@ class GlobalBalancer(StableEstimator):
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
         return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
 
+    def fit_table(self, table: Any, *, features: Sequence[str] | None = None) -> Self:
+        """Find the weights of the distinct rows of a table that need not fit in memory.
+
+        As :meth:`GBRClassifier.fit_table`. ``weights_`` are those of the rows of
+        ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` says how
+        many rows of the table each stands for.
+        """
+        return take_over_when_done(self, lambda attempt: attempt._fit_table(table, features))
+
+    def _fit_table(self, table: Any, features: Sequence[str] | None) -> None:
+        self._check_parameters()
+        patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
+        self._fit_validated(validated(self, patterns.X), patterns.count, counted=True)
+        self._take_over_table(patterns)
+
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validated(self, X, ensure_min_samples=3)
         self._check_parameters()
+        self._fit_validated(x, checked_sample_weight(sample_weight, x))
+
+    def _fit_validated(self, x: FloatArray, count: FloatArray, *, counted: bool = False) -> None:
         device = self._torch_device(x.size)
-        count = checked_sample_weight(sample_weight, x)
-        table = self._table(x, np.zeros(len(x)), count)
+        table = self._table(x, np.zeros(len(x)), count, counted=counted)
         rows = self._rows(table, self._expansion(table, self.order), device)
         with self._progress() as on_iteration, self._resources(x.size):
             settings = Settings(

@@ -19,6 +19,7 @@ from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.solvers import Solution
 from stablepred.core.threads import LARGE, threads_for
 from stablepred.data.features import Dichotomizer, PairExpansion, column_names
+from stablepred.data.pattern_counts import PatternCounts
 from stablepred.estimators.progress import fit_progress
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import (
@@ -56,6 +57,7 @@ class Table:
     names: list[str]  # of all features
     columns: NDArray[np.intp]  # (a,) the features that vary, in the order of ``patterns.x``
     present: BoolArray  # (n,) the rows with positive sample weight
+    n_rows: int  # how many those are
     patterns: Patterns  # over present rows and varying columns
     copies: NDArray[np.float64]  # (m,) how many rows each distinct row stands for
 
@@ -89,11 +91,11 @@ class Table:
         order = np.argsort(self.columns)
         names = [self.names[j] for j in self.columns[order]]
         x, mass = self.patterns.x[:, order], self.patterns.mass
-        return balance_report(x, mass, w, names, int(self.present.sum()))
+        return balance_report(x, mass, w, names, self.n_rows)
 
 
-def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
-    """How many rows each distinct row stands for, for intervals and folds.
+def row_numbers(sample_weight: FloatArray) -> FloatArray:
+    """How many rows each row stands for, for intervals and folds.
 
     Sample weights that are whole multiples of the smallest one are counts of equal rows, if at
     least one row in twenty has that smallest weight and none a billion times it. Others are scaled
@@ -106,7 +108,7 @@ def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
     counted = common and multiples.max() < MOST_COPIES
     if not counted or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
         whole = sample_weight * sample_weight.sum() / (sample_weight @ sample_weight)
-    return np.bincount(patterns.index, whole).astype(np.float64)
+    return whole
 
 
 def canonical_order(x: FloatArray, y: FloatArray, count: FloatArray) -> NDArray[np.intp]:
@@ -182,20 +184,32 @@ class StableEstimator(Storable, BaseEstimator):
         binary: FloatArray = self.dichotomizer_.transform(x)
         return binary
 
-    def _table(self, x: FloatArray, y: FloatArray, count: FloatArray) -> Table:
+    def _take_over_table(self, patterns: PatternCounts) -> None:
+        """After a fit on counted 0/1 rows: how many they were, and where the table was cut."""
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
+
+    def _table(
+        self, x: FloatArray, y: FloatArray, count: FloatArray, *, counted: bool = False
+    ) -> Table:
+        """The training data; ``counted`` says that ``count`` are numbers of equal rows."""
         names = column_names(self, x.shape[1])
         present = count > 0
-        if present.sum() < 3:
+        n_rows = int(count.sum() if counted else present.sum())
+        if n_rows < 3:
             raise InputError(
-                f"only n_samples = {int(present.sum())} rows have a positive sample_weight, but at "
-                "least 3 are needed."
+                f"only n_samples = {n_rows} rows have a positive sample_weight, but at least 3 are "
+                "needed."
             )
         kept, y, count = self._binary(x, count, names)[present], y[present], count[present]
         active = np.flatnonzero(kept.min(axis=0) != kept.max(axis=0))
         _report_constant_columns(names, active)
         columns = active[canonical_order(kept[:, active], y, count)]
         patterns = distinct_patterns(kept[:, columns], y, count)
-        return Table(names, columns, present, patterns, copies(patterns, count))
+        each = count if counted else row_numbers(count)
+        copies = np.bincount(patterns.index, each).astype(np.float64)
+        return Table(names, columns, present, n_rows, patterns, copies)
 
     def _expansion(self, table: Table, order: int) -> PairExpansion | None:
         if order == 1:

@@ -1,7 +1,7 @@
 """The fit that LR's three relatives share: solve, report, choose the head."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -25,6 +25,7 @@ from stablepred.data.features import (
     expand_pairs,
     validated,
 )
+from stablepred.data.pattern_counts import count_patterns
 from stablepred.estimators.base import (
     BoolArray,
     FloatArray,
@@ -109,10 +110,58 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         with self._resources(x.size):
             self._fit_validated(x, labels, count, device)
 
+    def fit_table(self, table: Any, target: str, *, features: Sequence[str] | None = None) -> Self:
+        """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
+
+        The distinct rows are counted where the table lives, and the model is fitted on them and
+        their counts, with the result of ``fit`` on all rows. Only ``sample_weight_`` has then a
+        value for each distinct row, in the order of
+        ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
+        says how many rows of the table each stands for.
+
+        Parameters
+        ----------
+        table : path or frame
+            A Parquet or CSV file, or a glob of several, read by DuckDB; or a DuckDB relation, a
+            frame of Dask or PySpark, of pandas, polars or pyarrow.
+        target : str
+            The outcome column, with two values; the one last in sorted order is the positive class.
+        features : sequence of str, optional
+            The columns to use: numbers, or true and false, none missing; cut into 0/1 according to
+            ``dichotomize``. All but the target if not given.
+
+        Returns
+        -------
+        self
+        """
+        return take_over_when_done(
+            self, lambda attempt: attempt._fit_table(table, target, features)
+        )
+
+    def _fit_table(self, table: Any, target: str, features: Sequence[str] | None) -> None:
+        self._check_parameters()
+        if not isinstance(self.cv, Integral):
+            raise InputError(
+                f"cv must be a number of folds for fit_table, not {self.cv!r}: a splitter needs "
+                "the rows, and these are only counted."
+            )
+        patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
+        x, labels = validated(self, patterns.X, patterns.y)
+        with threads_for(x.size):
+            device = self._torch_device(x.size)
+            self._fit_validated(x, labels, patterns.count, device, counted=True)
+        self._take_over_table(patterns)
+
     def _fit_validated(
-        self, x: FloatArray, labels: Any, count: FloatArray, device: torch.device
+        self,
+        x: FloatArray,
+        labels: Any,
+        count: FloatArray,
+        device: torch.device,
+        *,
+        counted: bool = False,
     ) -> None:
-        table = self._table(x, self._encode_outcome(labels, count), count)
+        table = self._table(x, self._encode_outcome(labels, count), count, counted=counted)
         seed = root_seed(self.random_state)
         expansion = self._expansion(table, self.order)
         self.pairs_ = [] if expansion is None else expansion.pairs

@@ -69,7 +69,8 @@ class GBRClassifier(StableClassifier):
     coef_ : ndarray of shape (1, n_features_in_)
     intercept_ : ndarray of shape (1,)
     sample_weight_ : ndarray of shape (n_samples,)
-        Balancing weights, mean one under the sample weights.
+        Balancing weights, mean one under the sample weights. After ``fit_table`` those of the
+        distinct rows, and ``row_count_`` says how many rows each stands for.
     n_iter_ : int
         Iterations over all stages.
     converged_ : bool
