@@ -143,7 +143,8 @@ def _classifier(model: Any) -> None:
     _known(
         model,
         *("classes_", "coef_", "intercept_", "encoders_", "pairs_", "recipe_", "sample_weight_"),
-        *("feature_effects_", "stable_features_", "share_through_outcome_", *SHARED),
+        *("feature_effects_", "stable_features_", "share_through_outcome_", "random_state_"),
+        *SHARED,
     )
     n_features = _estimator(model)
     share = vars(model).get("share_through_outcome_", 0.0)  # not in files of earlier versions
