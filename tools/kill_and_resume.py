@@ -4,10 +4,11 @@
 
 Every fit runs in a process of its own, which ends by SIGKILL: after a random iteration, in the
 middle of writing the checkpoint, just before or just after the new file gets its name, or whenever
-the time comes. It is resumed and killed again, up to four times; the last run, in a fresh
-interpreter, comes to its end. Then all that the model holds (its file) must be, byte for byte, that
-of a fit that nobody disturbed. After every kill the checkpoint must be readable, and at the end
-nothing but the model may be left. What was found goes to ``results/trust/kill-and-resume.json``.
+the time comes. It is resumed and killed again, up to twelve times; the last run, of every fifth
+fit in a fresh interpreter, comes to its end. Then all that the model holds (its file) must be, byte
+for byte, that of a fit that nobody disturbed. After every kill the checkpoint must be readable, and
+at the end neither it nor a part of it may be left. What was found goes to
+``results/trust/kill-and-resume.json``.
 """
 
 import argparse
@@ -31,7 +32,7 @@ from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalan
 from stablepred.data import SyntheticWorld
 from stablepred.estimators import checkpoints
 from stablepred.persistence import checkpoints as files
-from stablepred.persistence.checkpoints import read_checkpoint
+from stablepred.persistence.checkpoints import read_checkpoint, temporary_beside
 from stablepred.persistence.files import write_atomically
 
 RECORD = Path(__file__).parent.parent / "results" / "trust" / "kill-and-resume.json"
@@ -114,7 +115,7 @@ def die_at(moment: str, number: int, share: float) -> None:
 def killed(name: str, seed: int, folder: Path, rng: np.random.Generator, seconds: float) -> str:
     """Run a fit in a child that is to die; the moment it died at, or "" if it came to its end."""
     moment = str(rng.choice(MOMENTS))
-    number, share = int(rng.geometric(0.2)), float(rng.random())
+    number, share = int(rng.geometric(rng.choice([0.3, 0.1]))), float(rng.random())
     every, delay = float(rng.choice([0.0, 0.0, 0.02])), float(rng.random()) * seconds
     child = os.fork()
     if child == 0:
@@ -133,8 +134,8 @@ def killed(name: str, seed: int, folder: Path, rng: np.random.Generator, seconds
 # --- judging ---
 
 
-def story(name: str, seed: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Kill one fit up to four times, let it finish, and compare."""
+def story(name: str, seed: int, rng: np.random.Generator, *, fresh: bool) -> dict[str, Any]:
+    """Kill one fit up to twelve times, let it finish, and compare."""
     with tempfile.TemporaryDirectory() as place:
         whole, folder = Path(place) / "whole", Path(place) / "killed"
         whole.mkdir()
@@ -142,21 +143,21 @@ def story(name: str, seed: int, rng: np.random.Generator) -> dict[str, Any]:
         started = time.perf_counter()
         fit(name, seed, whole, every=None)
         seconds = time.perf_counter() - started
-        kills, unreadable, resumed = [], 0, False
-        for _ in range(int(rng.integers(1, 5))):
+        checkpoint, kills, unreadable, resumed = folder / "checkpoint", [], 0, 0
+        for _ in range(int(rng.integers(3, 13))):
             moment = killed(name, seed, folder, rng, seconds)
             if not moment:
                 break
             kills.append(moment)
-            unreadable += not readable(folder / "checkpoint")
+            unreadable += not readable(checkpoint)
+            resumed += checkpoint.exists()
         else:
-            resumed = (folder / "checkpoint").exists()
-            finish(name, seed, folder)
+            finish(name, seed, folder, fresh=fresh)
         reference = folder if "without a seed" in name else whole
         kept = "undisturbed" if "without a seed" in name else "model"
         same = (folder / "model").read_bytes() == (reference / kept).read_bytes()
-        left = sorted({p.name for p in folder.iterdir()} - {"model", "undisturbed"})
-    facts = {"fit": name, "seed": seed, "kills": kills, "resumed from a checkpoint": resumed}
+        left = [p.name for p in (checkpoint, temporary_beside(checkpoint)) if p.exists()]
+    facts = {"fit": name, "seed": seed, "kills": kills, "runs from a checkpoint": resumed}
     return facts | {"unreadable": unreadable, "left over": left, "same": same}
 
 
@@ -172,8 +173,11 @@ def readable(path: Path) -> bool:
     return True
 
 
-def finish(name: str, seed: int, folder: Path) -> None:
-    """Go on to the end in a fresh interpreter."""
+def finish(name: str, seed: int, folder: Path, *, fresh: bool) -> None:
+    """Go on to the end, in this process or in a fresh interpreter."""
+    if not fresh:
+        fit(name, seed, folder, every=0.0)
+        return
     command = [sys.executable, __file__, "--finish", name, "--seed", str(seed), str(folder)]
     subprocess.run(command, check=True)
 
@@ -183,6 +187,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), metavar="FIT")
+    parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument("--finish", choices=MODELS, help=argparse.SUPPRESS)
     parser.add_argument("folder", nargs="?", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -192,8 +198,8 @@ def main() -> None:
         return
     rng, stories, kills = np.random.default_rng(given.seed), [], 0
     while kills < given.kills:
-        name = list(MODELS)[len(stories) % len(MODELS)]
-        told = story(name, int(rng.integers(0, 100)), rng)
+        name = given.only[len(stories) % len(given.only)]
+        told = story(name, int(rng.integers(0, 100)), rng, fresh=len(stories) % 5 == 4)
         stories.append(told)
         kills += len(told["kills"])
         print(f"{kills} kills: {json.dumps(told)}", flush=True)
@@ -206,15 +212,14 @@ def main() -> None:
         "kills by moment": dict(sorted(moments.items())),
         "fits": len(stories),
         "fits by model": dict(Counter(told["fit"] for told in stories)),
-        "last run began from a checkpoint": sum(t["resumed from a checkpoint"] for t in stories),
+        "runs from a checkpoint": sum(told["runs from a checkpoint"] for told in stories),
         "fits with the same result": sum(told["same"] for told in stories),
         "kills in fits with the same result": sum(len(t["kills"]) for t in stories if t["same"]),
         "unreadable checkpoints": sum(told["unreadable"] for told in stories),
         "files left over": sum(len(told["left over"]) for told in stories),
         "stories": stories,
     }
-    RECORD.parent.mkdir(parents=True, exist_ok=True)
-    RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    given.record.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps({key: value for key, value in record.items() if key != "stories"}, indent=1))
 
 

@@ -36,7 +36,7 @@ def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
             "Fit without a checkpoint."
         ) from error
     try:
-        write_atomically(path, blob, _temporary(path))
+        write_atomically(path, blob, temporary_beside(path))
     except (FileExistsError, FileNotFoundError) as error:
         if not Path(path).parent.is_dir():
             raise
@@ -70,10 +70,10 @@ def read_checkpoint(path: PathLike) -> Any:
 def remove_checkpoint(path: PathLike) -> None:
     """Remove a checkpoint, and what a killed write may have left beside it."""
     Path(path).unlink(missing_ok=True)
-    _temporary(path).unlink(missing_ok=True)
+    temporary_beside(path).unlink(missing_ok=True)
 
 
-def _temporary(path: PathLike) -> Path:
+def temporary_beside(path: PathLike) -> Path:
     """The name that a checkpoint has while it is written; short, however long its own is."""
     target = Path(path)
     digest = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()
