@@ -42,7 +42,7 @@ MODELS = {
 }
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The fit was stopped by the test."""
 
 
@@ -58,7 +58,7 @@ def stop_after(monkeypatch):
             write(self, loops)
             left[0] -= 1
             if left[0] == 0:
-                raise Stopped
+                raise StoppedError
 
         monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
         monkeypatch.setattr(checkpoints, "TIMES_AS_LONG", 0.0)
@@ -75,7 +75,7 @@ def unfinished(stop_after, table, tmp_path):
         path = tmp_path / "checkpoint"
         model = clone(MODELS["dgbr"] if model is None else model).set_params(checkpoint=path)
         stop_after(writes)
-        with pytest.raises(Stopped):
+        with pytest.raises(StoppedError):
             model.fit(table.X, table.y)
         stop_after(0)
         return path
@@ -104,7 +104,7 @@ def test_a_fit_that_is_stopped_again_and_again_ends_with_the_same_bits(
         stop_after(2)
         try:
             model.fit(table.X, table.y)
-        except Stopped:
+        except StoppedError:
             stops += 1
             assert path.exists()
         else:
