@@ -1,6 +1,6 @@
 """Kill checkpointed fits at random moments, resume them, and compare with fits left in peace.
 
-    python tools/kill_and_resume.py --kills 200 --seed 0
+    python tools/kill_and_resume.py --kills 200 --seed 0 --jobs 8
 
 Every fit runs in a process of its own, which ends by SIGKILL: after a random iteration, in the
 middle of writing the checkpoint, just before or just after the new file gets its name, or whenever
@@ -22,6 +22,9 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -134,30 +137,32 @@ def killed(name: str, seed: int, folder: Path, rng: np.random.Generator, seconds
 # --- judging ---
 
 
-def story(name: str, seed: int, rng: np.random.Generator, *, fresh: bool) -> dict[str, Any]:
+def story(name: str, seed: int, number: int) -> dict[str, Any]:
     """Kill one fit up to twelve times, let it finish, and compare."""
+    rng = np.random.default_rng([seed, number])
+    data = int(rng.integers(0, 100))
     with tempfile.TemporaryDirectory() as place:
         whole, folder = Path(place) / "whole", Path(place) / "killed"
         whole.mkdir()
         folder.mkdir()
         started = time.perf_counter()
-        fit(name, seed, whole, every=None)
+        fit(name, data, whole, every=None)
         seconds = time.perf_counter() - started
         checkpoint, kills, unreadable, resumed = folder / "checkpoint", [], 0, 0
         for _ in range(int(rng.integers(3, 13))):
-            moment = killed(name, seed, folder, rng, seconds)
+            moment = killed(name, data, folder, rng, seconds)
             if not moment:
                 break
             kills.append(moment)
             unreadable += not readable(checkpoint)
             resumed += checkpoint.exists()
         else:
-            finish(name, seed, folder, fresh=fresh)
+            finish(name, data, folder, fresh=number % 5 == 4)
         reference = folder if "without a seed" in name else whole
         kept = "undisturbed" if "without a seed" in name else "model"
         same = (folder / "model").read_bytes() == (reference / kept).read_bytes()
         left = [p.name for p in (checkpoint, temporary_beside(checkpoint)) if p.exists()]
-    facts = {"fit": name, "seed": seed, "kills": kills, "runs from a checkpoint": resumed}
+    facts = {"fit": name, "data": data, "kills": kills, "runs from a checkpoint": resumed}
     return facts | {"unreadable": unreadable, "left over": left, "same": same}
 
 
@@ -187,6 +192,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="fits at a time")
     parser.add_argument("--only", nargs="+", choices=MODELS, default=list(MODELS), metavar="FIT")
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument("--finish", choices=MODELS, help=argparse.SUPPRESS)
@@ -196,18 +202,18 @@ def main() -> None:
     if given.finish:
         fit(given.finish, given.seed, given.folder, every=0.0)
         return
-    rng, stories, kills = np.random.default_rng(given.seed), [], 0
-    while kills < given.kills:
-        name = given.only[len(stories) % len(given.only)]
-        told = story(name, int(rng.integers(0, 100)), rng, fresh=len(stories) % 5 == 4)
-        stories.append(told)
-        kills += len(told["kills"])
-        print(f"{kills} kills: {json.dumps(told)}", flush=True)
+    stories: list[dict[str, Any]] = []
+    with ProcessPoolExecutor(given.jobs, mp_context=get_context("fork")) as pool:
+        while (kills := sum(len(told["kills"]) for told in stories)) < given.kills:
+            print(f"{kills} kills", flush=True)
+            numbers = range(len(stories), len(stories) + given.jobs)
+            names = [given.only[number % len(given.only)] for number in numbers]
+            stories += pool.map(story, names, repeat(given.seed), numbers)
     moments = Counter(moment for told in stories for moment in told["kills"])
     record = {
         "stablepred": __version__,
         "torch": torch.__version__,
-        "command": f"python tools/kill_and_resume.py --kills {given.kills} --seed {given.seed}",
+        "command": " ".join(["python tools/kill_and_resume.py", *sys.argv[1:]]),
         "kills": kills,
         "kills by moment": dict(sorted(moments.items())),
         "fits": len(stories),
