@@ -11,6 +11,10 @@ class ModelFileError(InputError):
     """A model file is damaged, foreign, or not a model file at all."""
 
 
+class CheckpointError(InputError):
+    """A checkpoint is damaged, foreign, or of another fit."""
+
+
 class StablepredWarning(UserWarning):
     """Base of all warnings of this library."""
 

@@ -21,11 +21,13 @@ from stablepred.cli.options import (
 )
 from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import dropped_columns, read
+from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, interruptible
 from stablepred.data.counted_table import CountedTable, counted_table
 from stablepred.data.model_folder import check_model_folder
 from stablepred.data.table_encoder import unknown_column
 from stablepred.data.table_model import EncodedTable, TableModel, encode_table
 from stablepred.data.tables import TableFile, open_table
+from stablepred.exceptions import InputError
 
 SHOWN = 15  # features in the printed table
 
@@ -47,25 +49,36 @@ def fit(
     ] = None,
     overlap: OverlapOption = None,
     seed: SeedOption = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
+    ] = False,
     force: ForceOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Train a model on one table, so that it predicts as well in other environments.
 
     Columns are taken as they come: numbers are cut at their mean, texts become one 0/1 feature per
-    value, missing values get a feature of their own. The encoding is stored with the model.
+    value, missing values get a feature of their own. The encoding is stored with the model. A long
+    fit keeps a checkpoint beside the output; with --resume an interrupted one goes on from there.
     """
     with plain_errors(debug):
         check_model_folder(output, force=force)
+        estimator = make_estimator(method, seed, tune=tune)
+        checkpoint = checkpoint_beside(output)
+        if hasattr(estimator, "checkpoint"):
+            estimator.set_params(checkpoint=checkpoint)
+        elif resume:
+            raise InputError("a search (--tune) and --method lr keep no checkpoint to --resume.")
+        check_unfinished(checkpoint, resume=resume, force=force)
         file = open_table(table)
         if target not in file.columns:
             raise unknown_column(target, file.columns, "target")
         dropped = dropped_columns(drop, file.columns, target)
-        estimator = make_estimator(method, seed, tune=tune)
         with _encoded(file, target, dropped, positive, overlap, estimator) as encoded:
             _describe_columns(encoded, file.columns)
             # A search has a bar of its own.
-            with warnings_as_lines(), nullcontext() if tune else working(f"fitting {method}"):
+            shown = nullcontext() if tune else working(f"fitting {method}")
+            with warnings_as_lines(), shown, interruptible(checkpoint):
                 model = encoded.fit(estimator)
         _describe_model(model)
         if tune:

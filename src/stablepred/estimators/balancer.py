@@ -1,5 +1,6 @@
 """Global balancing alone: weights for any other method (paper, eq. 4)."""
 
+import os
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -39,7 +40,7 @@ class GlobalBalancer(StableEstimator):
         Penalty that holds their mean at one (lambda 6).
     min_effective_share : float, default=0.1
         Floor on the effective sample size, as a share of the rows.
-    random_state, max_iter, tol, device, verbose, dichotomize
+    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`; the result does not depend on ``random_state``.
 
     Attributes
@@ -75,6 +76,7 @@ class GlobalBalancer(StableEstimator):
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.order = order
         self.weight_l2 = weight_l2
@@ -86,6 +88,7 @@ class GlobalBalancer(StableEstimator):
         self.device = device
         self.verbose = verbose
         self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
@@ -115,13 +118,18 @@ class GlobalBalancer(StableEstimator):
         device = self._torch_device(x.size)
         table = self._table(x, np.zeros(len(x)), count, counted=counted)
         rows = self._rows(table, self._expansion(table, self.order), device)
-        with self._progress() as on_iteration, self._resources(x.size):
+        with (
+            self._checkpoint(table, seed=0) as (checkpoint, _),
+            self._progress() as on_iteration,
+            self._resources(x.size),
+        ):
             settings = Settings(
                 Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
                 least_share=self.min_effective_share,
                 max_iter=self.max_iter,
                 tol=self.tol,
                 on_iteration=on_iteration,
+                checkpoint=checkpoint,
             )
             solution = sequential(rows, [], settings)
         w = solution.w.cpu().numpy()

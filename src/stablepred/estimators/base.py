@@ -1,25 +1,29 @@
 """What all estimators share: one gate for data, one way to fit, one set of fitted attributes."""
 
 import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.solvers import Solution
 from stablepred.core.threads import LARGE, threads_for
 from stablepred.data.features import Dichotomizer, PairExpansion, column_names
 from stablepred.data.pattern_counts import PatternCounts
+from stablepred.estimators.checkpoints import fit_checkpoint, identity_of
 from stablepred.estimators.progress import fit_progress
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import (
@@ -135,7 +139,10 @@ class StableEstimator(Storable, BaseEstimator):
     device: str
     verbose: int
     dichotomize: str | None
+    checkpoint: str | os.PathLike[str] | None
     n_features_in_: int
+
+    not_stored: ClassVar = ("checkpoint",)
 
     def _check_parameters(self) -> None:
         """Check every parameter by name; the rules stand beside the classes that have them."""
@@ -143,6 +150,7 @@ class StableEstimator(Storable, BaseEstimator):
         at_least(self, "tol", 0)
         one_of(self, "device", ("auto", "cpu", "cuda"))
         one_of(self, "dichotomize", ("mean", "median", None))
+        check_checkpoint(self.checkpoint)
         for name in STRENGTHS & vars(self).keys():
             at_least(self, name, 0)
         if getattr(self, "min_effective_share", 0.0) >= 1:
@@ -227,6 +235,15 @@ class StableEstimator(Storable, BaseEstimator):
         )
         return Rows(x, y, mass, len(table.columns), shared)
 
+    def _checkpoint(
+        self, table: Table, seed: int
+    ) -> AbstractContextManager[tuple[Checkpoint, int]]:
+        """The checkpoint of the fit to ``table``, and its seed."""
+        patterns = table.patterns
+        data: list[NDArray[Any]] = [patterns.x, patterns.y, patterns.count, patterns.index]
+        data += [table.copies, table.present, table.columns]
+        return fit_checkpoint(self.checkpoint, lambda: identity_of(self, data, seed), seed)
+
     def _progress(self) -> AbstractContextManager[Callable[[str, int, float], None]]:
         return fit_progress(type(self).__name__, self.verbose > 0)
 
@@ -285,6 +302,16 @@ def one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
         value = value.item()
     if not any(type(value) is type(choice) and value == choice for choice in allowed):
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}.")
+
+
+def check_checkpoint(path: Any) -> None:
+    """Refuse what can be no name of a file, before any work is done."""
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"checkpoint must be the name of a file or None, but is {path!r}.")
+    if not Path(path).parent.is_dir():
+        raise InputError(f"checkpoint is to be {path}, but there is no folder {Path(path).parent}.")
 
 
 def check_binary(x: FloatArray, names: list[str]) -> None:

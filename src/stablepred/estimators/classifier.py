@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.objective import Rows, Strengths
 from stablepred.core.solvers import Settings, Solution
@@ -73,6 +74,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     feature_effects_: pd.DataFrame
     stable_features_: BoolArray
     share_through_outcome_: float
+    random_state_: int
     encoders_: list[list[tuple[FloatArray, FloatArray]]]
 
     # What a subclass without the parameter uses.
@@ -147,7 +149,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             )
         patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
         x, labels = validated(self, patterns.X, patterns.y)
-        with threads_for(x.size):
+        with self._resources(x.size):
             device = self._torch_device(x.size)
             self._fit_validated(x, labels, patterns.count, device, counted=True)
         self._take_over_table(patterns)
@@ -162,7 +164,19 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         counted: bool = False,
     ) -> None:
         table = self._table(x, self._encode_outcome(labels, count), count, counted=counted)
-        seed = root_seed(self.random_state)
+        with self._checkpoint(table, root_seed(self.random_state)) as (checkpoint, seed):
+            self.random_state_ = seed
+            self._fit_rows(
+                table,
+                lambda: self._folds(table, x, labels, count, seed),
+                device,
+                checkpoint,
+            )
+
+    def _fit_rows(
+        self, table: Table, folds: Folds, device: torch.device, checkpoint: Checkpoint
+    ) -> None:
+        seed = self.random_state_
         expansion = self._expansion(table, self.order)
         self.pairs_ = [] if expansion is None else expansion.pairs
         rows = self._rows(table, expansion, device)
@@ -170,13 +184,11 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             table.patterns.x, table.patterns.y, table.copies
         )
         with self._progress() as on_iteration:
-            solution = self._solve(rows, self._settings(on_iteration), seed)
+            solution = self._solve(rows, self._settings(on_iteration, checkpoint), seed)
         w = (solution.w / (rows.mass @ solution.w)).cpu().numpy()
         self._take_over(table, solution, w, seed)
-        problem = self._head_problem(table, w, seed, solution.unfinished)
-        self._fit_head(
-            table, solution, problem, lambda: self._folds(table, x, labels, count, seed), seed
-        )
+        problem = self._head_problem(table, w, seed, solution.unfinished, checkpoint)
+        self._fit_head(table, solution, problem, folds, seed)
         self._warn_about(solution, rows, self.balance_report_, table)
         self._put_in_user_order(table)
         self._warn_if_constant(table)
@@ -191,7 +203,12 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         return True
 
     def _head_problem(
-        self, table: Table, w: FloatArray, seed: int, unfinished: list[str]
+        self,
+        table: Table,
+        w: FloatArray,
+        seed: int,
+        unfinished: list[str],
+        checkpoint: Checkpoint,
     ) -> HeadProblem:
         """The last stage; a stage of it that does not converge is added to ``unfinished``."""
         stable = self.stable_features_[table.columns]
@@ -234,7 +251,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             )
         return (labels == self.classes_[1]).astype(np.float64)
 
-    def _settings(self, on_iteration: Any) -> Settings:
+    def _settings(self, on_iteration: Any, checkpoint: Checkpoint) -> Settings:
         names = Strengths.__dataclass_fields__.keys() & vars(self).keys()
         strengths = {name: getattr(self, name) for name in names}
         if strengths.get("l1") == "auto":
@@ -247,6 +264,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
             on_iteration=on_iteration,
+            checkpoint=checkpoint,
         )
 
     def _take_over(self, table: Table, solution: Solution, w: FloatArray, seed: int) -> None:

@@ -129,7 +129,13 @@ def _name(model: Any) -> str:
 def _parameters(model: Any) -> dict[str, str]:
     if not hasattr(model, "get_params"):
         return {}
-    return {name: repr(value) for name, value in sorted(model.get_params(deep=False).items())}
+    given = model.get_params(deep=False)
+    given.pop("checkpoint", None)  # about the run that fitted it, and a place on someone's disk
+    shown = {name: repr(value) for name, value in sorted(given.items())}
+    seed = getattr(model, "random_state_", None)
+    if seed is not None and not isinstance(given.get("random_state"), int):
+        shown["random_state"] += f" (the seed was {seed})"
+    return shown
 
 
 def _weights(model: Any) -> WeightSummary | None:

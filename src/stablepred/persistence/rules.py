@@ -150,12 +150,16 @@ def _classifier(model: Any) -> None:
     _known(
         model,
         *("classes_", "coef_", "intercept_", "encoders_", "pairs_", "recipe_", "sample_weight_"),
-        *("feature_effects_", "stable_features_", "share_through_outcome_", *SHARED),
+        *("feature_effects_", "stable_features_", "share_through_outcome_", "random_state_"),
+        *SHARED,
     )
     n_features = _estimator(model)
     share = vars(model).get("share_through_outcome_", 0.0)  # not in files of earlier versions
     if not isinstance(share, float) or not np.isfinite(share) or share > 1:
         raise ValueError(f"share_through_outcome_ must be a number up to 1, not {brief(share)}")
+    seed = vars(model).get("random_state_", 0)  # nor is this
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ValueError(f"random_state_ must be a whole number, not {brief(seed)}")
     if len(check_labels(model)) != 2:
         raise ValueError("classes_ must be two labels")
     _check_effects(model, n_features)
