@@ -4,7 +4,7 @@
 
 Every fit runs in a process of its own, which ends by SIGKILL: after a random iteration, in the
 middle of writing the checkpoint, just before or just after the new file gets its name, or whenever
-the time comes. It is resumed and killed again, up to twelve times; the last run, of every fifth
+the time comes. It is resumed and killed again, up to twelve times; the last run, of every seventh
 fit in a fresh interpreter, comes to its end. Then all that the model holds (its file) must be, byte
 for byte, that of a fit that nobody disturbed. After every kill the checkpoint must be readable, and
 at the end neither it nor a part of it may be left. What was found goes to
@@ -22,8 +22,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from itertools import repeat
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -157,7 +156,7 @@ def story(name: str, seed: int, number: int) -> dict[str, Any]:
             unreadable += not readable(checkpoint)
             resumed += checkpoint.exists()
         else:
-            finish(name, data, folder, fresh=number % 5 == 4)
+            finish(name, data, folder, fresh=number % 7 == 6)
         reference = folder if "without a seed" in name else whole
         kept = "undisturbed" if "without a seed" in name else "model"
         same = (folder / "model").read_bytes() == (reference / kept).read_bytes()
@@ -187,6 +186,22 @@ def finish(name: str, seed: int, folder: Path, *, fresh: bool) -> None:
     subprocess.run(command, check=True)
 
 
+def told_stories(fits: list[str], seed: int, enough: int, jobs: int) -> list[dict[str, Any]]:
+    """Stories of so many fits at a time, until there were enough kills."""
+    stories: list[dict[str, Any]] = []
+    kills, begun, pending = 0, 0, set[Future[dict[str, Any]]]()
+    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        while kills < enough or pending:
+            while kills < enough and len(pending) < jobs:
+                pending.add(pool.submit(story, fits[begun % len(fits)], seed, begun))
+                begun += 1
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            stories += [future.result() for future in done]
+            kills = sum(len(told["kills"]) for told in stories)
+            print(f"{kills} kills, {len(stories)} fits", flush=True)
+    return stories
+
+
 def main() -> None:
     """Kill until there were enough, and write the record."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -202,13 +217,8 @@ def main() -> None:
     if given.finish:
         fit(given.finish, given.seed, given.folder, every=0.0)
         return
-    stories: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(given.jobs, mp_context=get_context("fork")) as pool:
-        while (kills := sum(len(told["kills"]) for told in stories)) < given.kills:
-            print(f"{kills} kills", flush=True)
-            numbers = range(len(stories), len(stories) + given.jobs)
-            names = [given.only[number % len(given.only)] for number in numbers]
-            stories += pool.map(story, names, repeat(given.seed), numbers)
+    stories = told_stories(given.only, given.seed, given.kills, given.jobs)
+    kills = sum(len(told["kills"]) for told in stories)
     moments = Counter(moment for told in stories for moment in told["kills"])
     record = {
         "stablepred": __version__,
