@@ -11,6 +11,10 @@ class ModelFileError(InputError):
     """A model file is damaged, foreign, or not a model file at all."""
 
 
+class ShardError(RuntimeError):
+    """A fit on row shards cannot go on; the message says which process is to blame and why."""
+
+
 class StablepredWarning(UserWarning):
     """Base of all warnings of this library."""
 

@@ -21,6 +21,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from stablepred.core.sharding import totals
+
 # Rows x treatments that are encoded at once; bounds the memory of embedded balancing.
 CHUNK = 1 << 16
 
@@ -28,15 +30,32 @@ CHUNK = 1 << 16
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
 
 
-def _sides(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Weight with x_j = 1, weight with x_j = 0, and whether both are there: each (p,)."""
-    on = v @ x
-    off = v @ (1 - x)
+def _sides(on: Tensor, off: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Denominators of the two sides of every treatment, and whether both are there: each (p,)."""
     # Relative to the total, so that the verdict does not depend on the scale of the weights.
-    least = v.sum() * 1e-12
+    least = weight * 1e-12
     comparable = (on > least) & (off > least)
     one = torch.ones_like(on)
     return torch.where(comparable, on, one), torch.where(comparable, off, one), comparable
+
+
+def _side_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Weight with x_j = 1 and with x_j = 0 for every treatment, and the total weight."""
+    return v @ x, v @ (1 - x), v.sum()
+
+
+class RawSums(NamedTuple):
+    """The sums over rows from which L_Bal on raw features follows."""
+
+    gram: Tensor  # (p, p) x' diag(v) x
+    on: Tensor  # (p,) v'x
+    off: Tensor  # (p,) v'(1 - x)
+    weight: Tensor  # () sum of v
+
+    @classmethod
+    def of(cls, x: Tensor, v: Tensor) -> "RawSums":
+        """The sums over all rows."""
+        return cls(*totals(x.T @ (v[:, None] * x), *_side_sums(x, v)))
 
 
 def _allowed(x: Tensor, comparable: Tensor, shared: Tensor | None) -> Tensor:
@@ -48,9 +67,9 @@ def _allowed(x: Tensor, comparable: Tensor, shared: Tensor | None) -> Tensor:
 
 def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
     """Weighted mean of feature k with x_j = 1 minus with x_j = 0, for all (j, k): (p, p)."""
-    on, off, comparable = _sides(x, v)
-    gram = x.T @ (v[:, None] * x)  # (p, p)
-    gaps = gram / on[:, None] - ((v @ x)[None, :] - gram) / off[:, None]
+    gram, ones, *others = RawSums.of(x, v)
+    on, off, comparable = _sides(ones, *others)
+    gaps = gram / on[:, None] - (ones[None, :] - gram) / off[:, None]
     return gaps * _allowed(x, comparable, shared)
 
 
@@ -66,9 +85,9 @@ def balance_and_gradient(
         a_k  = -2 sum_j G_jk / off_j - r_k - s_k,   b = sum_j s_j
         r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
     """
-    on, off, comparable = _sides(x, v)
-    gram = x.T @ (v[:, None] * x)  # (p, p)
-    rest = (v @ x)[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
+    gram, ones, *others = RawSums.of(x, v)
+    on, off, comparable = _sides(ones, *others)
+    rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
     gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(x, comparable, shared)
     slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
     slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
@@ -161,7 +180,6 @@ def embedded_imbalance(
     ``scale`` (d,) divides each coordinate; with the embedding's own standard deviation the result
     does not change when the embedding shrinks.
     """
-    on, off, comparable = _sides(x, v)
     treated = torch.zeros(x.shape[1], phi.shape[1], dtype=x.dtype, device=x.device)
     control = ((1 - _touched(x, shared)) * v[:, None]).T @ phi  # (p, d)
     for rows, treatments, embedded in removed:
@@ -172,6 +190,8 @@ def embedded_imbalance(
             side = x[rows, treatments][:, None]
             treated = treated.index_add(0, treatments, weighted * side)
             control = control.index_add(0, treatments, weighted * (1 - side))
+    treated, control, *sides = totals(treated, control, *_side_sums(x, v))
+    on, off, comparable = _sides(*sides)
     gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
     return gaps if scale is None else gaps / scale
 
@@ -238,7 +258,6 @@ class EmbeddedBalance:
 
     def _compared(self, v: Tensor) -> "_Compared":
         """The two sides of every treatment under the row weights ``v``."""
-        on, off, comparable = _sides(self.x, v)
         treated = self.phi.new_zeros(self.x.shape[1], self.phi.shape[1])
         control = (self.untouched * v[:, None]).T @ self.phi
         for j, rows, embedded in self._slices():
@@ -248,6 +267,8 @@ class EmbeddedBalance:
                 control[j] += embedded @ (weights * (1 - side))
                 weights = weights * side
             treated[j] += embedded @ weights
+        treated, control, *sides = totals(treated, control, *_side_sums(self.x, v))
+        on, off, comparable = _sides(*sides)
         treated, control = treated / on[:, None], control / off[:, None]
         gaps = (treated - control) * comparable[:, None] / self.scale
         return _Compared(on, off, treated, control, gaps)
