@@ -15,7 +15,7 @@ from stablepred.core import losses
 from stablepred.core.balancing import embedded_imbalance, raw_balance, removed_embeddings
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.sharding import total
+from stablepred.core.sharding import in_every_shard, total
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ TERMS = (
 
 def embedding_scale(phi: Tensor, mass: Tensor) -> Tensor:
     """Standard deviation of each coordinate of the embedding over the training rows: (d,)."""
-    variance = total(mass @ (phi - total(mass @ phi)).square())
+    (mean,) = in_every_shard([total(mass @ phi)])
+    variance = total(mass @ (phi - mean).square())
     return (variance + 1e-12).sqrt()
 
 

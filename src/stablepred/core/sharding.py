@@ -5,8 +5,8 @@ Every loss is made of sums over rows. Inside ``row_shards`` each process has som
 outside, the rows at hand are all there are. Weights stay with their rows: only sums travel.
 
 A gradient flows through ``totals`` unchanged, since each process wants the slope in its own rows.
-Variables that every process has, such as a network, act through all rows: ``in_every_shard`` adds
-up the parts of their gradient.
+What every process has and every row depends on, such as a network, acts through all rows:
+``in_every_shard`` adds up the parts of its gradient.
 """
 
 import hashlib

@@ -110,6 +110,31 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         cuts = [_threshold(values, count, self.strategy) for values in x.T]
         self.thresholds_, self.tolerances_ = np.array(cuts).T
 
+    @classmethod
+    def from_sums(
+        cls,
+        low: FloatArray,
+        high: FloatArray,
+        scaled: FloatArray,
+        between: FloatArray,
+        weight: float,
+        names: NDArray[Any] | None,
+    ) -> Self:
+        """Cuts at the mean from the range of each column and what ``sums_within`` gives.
+
+        For rows that are not in one place; ``fit`` on all of them gives the same.
+        """
+        self = cls(strategy="mean")
+        self.n_features_in_ = len(low)
+        if names is not None:
+            self.feature_names_in_ = names
+        size = np.maximum(np.abs(low), np.abs(high))
+        mean = np.ldexp(scaled / weight, np.frexp(size)[1])
+        two = [_between(a, b) if a < b else a for a, b in zip(low, high, strict=True)]
+        self.thresholds_ = np.where(between > 0, mean, two)
+        self.tolerances_ = np.where(between > 0, 1e-9 * size, 0.0)
+        return self
+
     def transform(self, X: ArrayLike) -> FloatArray:
         """0/1 features, in the order of the training columns."""
         check_is_fitted(self)
@@ -135,6 +160,19 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
         # Nothing lies above the largest value; the split goes just below it.
         return _between(distinct[-2], distinct[-1]), 0.0
     return median, 0.0
+
+
+def sums_within(
+    x: FloatArray, count: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Sums over rows from which the cuts at the mean follow, given the columns' ranges.
+
+    The weighted sum of each column in units that keep it within the range of doubles, the number
+    of values strictly inside its range, and the total weight.
+    """
+    _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
+    between = ((x > low) & (x < high)).sum(axis=0)
+    return count @ np.ldexp(x, -exponent), between, float(count.sum())
 
 
 def _mean(values: FloatArray, count: FloatArray) -> float:

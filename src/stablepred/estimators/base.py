@@ -16,9 +16,18 @@ from sklearn.base import BaseEstimator
 
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
+from stablepred.core.sharding import (
+    array_total,
+    array_totals,
+    current_shards,
+    largest,
+    smallest,
+    total,
+    totals,
+)
 from stablepred.core.solvers import Solution
 from stablepred.core.threads import LARGE
-from stablepred.data.features import Dichotomizer, PairExpansion, column_names
+from stablepred.data.features import Dichotomizer, PairExpansion, column_names, sums_within
 from stablepred.estimators.progress import fit_progress
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import (
@@ -84,7 +93,7 @@ class Table:
         order = np.argsort(self.columns)
         names = [self.names[j] for j in self.columns[order]]
         x, mass = self.patterns.x[:, order], self.patterns.mass
-        return balance_report(x, mass, w, names, int(self.present.sum()))
+        return balance_report(x, mass, w, names, int(array_total(self.present.sum())))
 
 
 def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
@@ -94,12 +103,18 @@ def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
     least one row in twenty has that smallest weight. Others are scaled to their effective number,
     (sum c)^2 / sum c^2.
     """
-    smallest = sample_weight.min()
-    multiples = sample_weight / smallest
+    least = smallest(sample_weight.min())
+    multiples = sample_weight / least
     whole = np.round(multiples)
-    common = np.isclose(sample_weight, smallest, rtol=1e-9).mean() >= 0.05
-    if not common or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
-        whole = sample_weight * sample_weight.sum() / (sample_weight @ sample_weight)
+    equal, broken, rows, first, second = array_totals(
+        np.isclose(sample_weight, least, rtol=1e-9).sum(),
+        (~np.isclose(multiples, whole, rtol=1e-9, atol=0)).sum(),
+        len(sample_weight),
+        sample_weight.sum(),
+        sample_weight @ sample_weight,
+    )
+    if equal / rows < 0.05 or broken:
+        whole = sample_weight * first / second
     return np.bincount(patterns.index, whole).astype(np.float64)
 
 
@@ -107,11 +122,11 @@ def canonical_order(x: FloatArray, y: FloatArray, count: FloatArray) -> NDArray[
     """Columns sorted by sums over the rows that depend on no order, of rows or of columns."""
     size = x.sum(axis=1)  # how many features a row has
     moments = [np.ones_like(size), y, size, size * y, size**2, size**2 * y, size**3]
-    relative = count / count.max()
-    keys = [
-        tuple(float(f"{math.fsum(relative * column * moment):.9e}") for moment in moments)
-        for column in x.T
-    ]
+    relative = count / largest(count.max())
+    sums = array_total(
+        np.array([[math.fsum(relative * column * moment) for moment in moments] for column in x.T])
+    )
+    keys = [tuple(float(f"{value:.9e}") for value in row) for row in sums]
     return np.array(sorted(range(x.shape[1]), key=keys.__getitem__), dtype=np.intp)
 
 
@@ -159,20 +174,21 @@ class StableEstimator(Storable, BaseEstimator):
         if self.dichotomize is None:
             check_binary(x[count > 0], names)
             return x
-        self.dichotomizer_ = Dichotomizer(strategy=self.dichotomize).fit(x, sample_weight=count)
+        self.dichotomizer_ = fitted_dichotomizer(self, x, count)
         binary: FloatArray = self.dichotomizer_.transform(x)
         return binary
 
     def _table(self, x: FloatArray, y: FloatArray, count: FloatArray) -> Table:
         names = column_names(self, x.shape[1])
         present = count > 0
-        if present.sum() < 3:
+        n_present = int(array_total(present.sum()))
+        if n_present < 3:
             raise InputError(
-                f"only n_samples = {int(present.sum())} rows have a positive sample_weight, but at "
+                f"only n_samples = {n_present} rows have a positive sample_weight, but at "
                 "least 3 are needed."
             )
         kept, y, count = self._binary(x, count, names)[present], y[present], count[present]
-        active = np.flatnonzero(kept.min(axis=0) != kept.max(axis=0))
+        active = np.flatnonzero(smallest(kept.min(axis=0)) != largest(kept.max(axis=0)))
         _report_constant_columns(names, active)
         columns = active[canonical_order(kept[:, active], y, count)]
         patterns = distinct_patterns(kept[:, columns], y, count)
@@ -188,11 +204,13 @@ class StableEstimator(Storable, BaseEstimator):
         if expansion is not None:
             columns = expansion(columns)
             shared = torch.as_tensor(expansion.shared, device=device)
-        x, y, mass = (
+        patterns = table.patterns
+        x, y, mass, part = (
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
-            for a in (columns, table.patterns.y, table.patterns.mass)
+            for a in (columns, patterns.y, patterns.mass, patterns.part)
         )
-        return Rows(x, y, mass, len(table.columns), shared)
+        part_of_all = None if current_shards() is None else part
+        return Rows(x, y, mass, len(table.columns), shared, part_of_all)
 
     def _progress(self) -> AbstractContextManager[Callable[[str, int, float], None]]:
         return fit_progress(type(self).__name__, self.verbose > 0)
@@ -265,6 +283,17 @@ def check_binary(x: FloatArray, names: list[str]) -> None:
             )
 
 
+def fitted_dichotomizer(estimator: Any, x: FloatArray, count: FloatArray) -> Dichotomizer:
+    """Cuts from the rows with a positive count, in all shards where there are several."""
+    if current_shards() is None:
+        return Dichotomizer(strategy=estimator.dichotomize).fit(x, sample_weight=count)
+    x, count = x[count > 0], count[count > 0]
+    low, high = smallest(x.min(axis=0)), largest(x.max(axis=0))
+    sums = array_totals(*sums_within(x, count, low, high))
+    names = getattr(estimator, "feature_names_in_", None)
+    return Dichotomizer.from_sums(low, high, *sums, names)
+
+
 def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
     constant = [name for j, name in enumerate(names) if j not in set(active)]
     if len(active) == 0:
@@ -310,11 +339,12 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
 
 def _warn_about_erased_values(w: torch.Tensor, rows: Rows, table: Table) -> None:
     """A feature of which one value has hardly any weight left is not balanced but gone."""
-    v = rows.mass * w / (rows.mass @ w)
+    x, v = rows.features, rows.mass * w / total(rows.mass @ w)
+    sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
     erased = []
-    for name, column in zip(table.column_names, rows.features.T, strict=True):
-        for value, side in ((1, column), (0, 1 - column)):
-            if float(v @ side) < ERASED * float(rows.mass @ side):
+    for name, on, all_on, off, all_off in zip(table.column_names, *sides, strict=True):
+        for value, left, before in ((1, on, all_on), (0, off, all_off)):
+            if float(left) < ERASED * float(before):
                 erased.append(f"{name} = {value}")
     if erased:
         warn_user(
