@@ -1,8 +1,8 @@
 """One fit by several processes, each with its own rows.
 
-Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. The losses are
-sums over rows, and only such sums travel: every process ends up with the model that one process
-with all rows would have fitted, and with the weights of its own rows.
+Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. The losses
+are sums over rows, and only such sums travel: every process ends up with the model that one
+process with all rows would have fitted, and with the weights of its own rows.
 """
 
 import itertools
@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
-import torch
 import torch.distributed as dist
 from numpy.typing import ArrayLike
 
@@ -118,7 +117,8 @@ class _Roll:
 
     def __init__(self, number: int, shards: Shards) -> None:
         self.rank, self.size = shards.rank, shards.size
-        self.store = dist.PrefixStore(f"stablepred/{number}", _default_store())
+        store = dist.distributed_c10d._get_default_store()
+        self.store = dist.distributed_c10d.PrefixStore(f"stablepred/{number}", store)
 
     def sign(self, text: str) -> None:
         """Leave word for the others; where that is not possible, they see silence."""
@@ -158,11 +158,6 @@ class _Roll:
             return {rank: self.store.get(rank).decode() for rank in signed}
         except RuntimeError:  # the store went with the process that kept it
             return {}
-
-
-def _default_store() -> dist.Store:
-    store: dist.Store = dist.distributed_c10d._get_default_store()
-    return store
 
 
 # --- what must be the same, or there, on every process ------------------------------------------

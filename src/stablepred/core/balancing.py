@@ -57,26 +57,38 @@ class RawSums(NamedTuple):
         """The sums over all rows."""
         return cls(*totals(x.T @ (v[:, None] * x), *_side_sums(x, v)))
 
+    def plus(self, other: "RawSums", sign: int = 1) -> "RawSums":
+        """The sums with those over other rows added (or taken away)."""
+        pairs = zip(self, other, strict=True)
+        return RawSums(*(mine + sign * theirs for mine, theirs in pairs))
 
-def _allowed(x: Tensor, comparable: Tensor, shared: Tensor | None) -> Tensor:
+
+def _allowed(comparable: Tensor, shared: Tensor | None) -> Tensor:
     """Which (treatment, covariate) pairs count: (p, p)."""
     if shared is None:
-        shared = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
+        shared = torch.eye(len(comparable), dtype=torch.bool, device=comparable.device)
     return comparable[:, None] & ~shared
 
 
 def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
     """Weighted mean of feature k with x_j = 1 minus with x_j = 0, for all (j, k): (p, p)."""
-    gram, ones, *others = RawSums.of(x, v)
+    return imbalance_from(RawSums.of(x, v), shared)
+
+
+def imbalance_from(sums: RawSums, shared: Tensor | None = None) -> Tensor:
+    """The imbalance that follows from sums over rows."""
+    gram, ones, *others = sums
     on, off, comparable = _sides(ones, *others)
     gaps = gram / on[:, None] - (ones[None, :] - gram) / off[:, None]
-    return gaps * _allowed(x, comparable, shared)
+    return gaps * _allowed(comparable, shared)
 
 
 def balance_and_gradient(
-    x: Tensor, v: Tensor, shared: Tensor | None = None
+    x: Tensor, v: Tensor, shared: Tensor | None = None, elsewhere: RawSums | None = None
 ) -> tuple[Tensor, Tensor]:
     """L_Bal on raw features and its gradient in ``v``, from one weighted Gram matrix.
+
+    ``elsewhere`` are the sums over rows that are not at hand, if there are any.
 
     With g = gram, m = v'x, gaps G_jk = g_jk / on_j - (m_k - g_jk) / off_j and L = sum G^2, the
     chain rule gives dL/dv_i = x_i' D x_i + a'x_i + b with
@@ -85,10 +97,11 @@ def balance_and_gradient(
         a_k  = -2 sum_j G_jk / off_j - r_k - s_k,   b = sum_j s_j
         r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
     """
-    gram, ones, *others = RawSums.of(x, v)
+    sums = RawSums.of(x, v)
+    gram, ones, *others = sums if elsewhere is None else sums.plus(elsewhere)
     on, off, comparable = _sides(ones, *others)
     rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
-    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(x, comparable, shared)
+    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(comparable, shared)
     slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
     slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
     quadratic = 2 * gaps * (1 / on + 1 / off)[:, None]  # (p, p) D
@@ -101,21 +114,25 @@ class _RawBalance(torch.autograd.Function):
     """``balance_and_gradient`` as a node of the autograd graph."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, v: Tensor, shared: Tensor | None) -> Tensor:
-        loss, gradient = balance_and_gradient(x, v, shared)
+    def forward(
+        ctx: Any, x: Tensor, v: Tensor, shared: Tensor | None, elsewhere: RawSums | None
+    ) -> Tensor:
+        loss, gradient = balance_and_gradient(x, v, shared, elsewhere)
         ctx.save_for_backward(gradient)
         return loss
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor, None]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
-        return None, upstream * gradient, None
+        return None, upstream * gradient, None, None
 
 
-def raw_balance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
+def raw_balance(
+    x: Tensor, v: Tensor, shared: Tensor | None = None, elsewhere: RawSums | None = None
+) -> Tensor:
     """L_Bal on raw features, differentiable in ``v``."""
-    loss: Tensor = _RawBalance.apply(x, v, shared)
+    loss: Tensor = _RawBalance.apply(x, v, shared, elsewhere)
     return loss
 
 

@@ -1,6 +1,7 @@
 """Preprocessing of the paper (section 6.3): 0/1 features with enough of both values."""
 
 import warnings
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Self
 
@@ -115,15 +116,14 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         cls,
         low: FloatArray,
         high: FloatArray,
-        scaled: FloatArray,
-        between: FloatArray,
-        weight: float,
+        sums: Sequence[Any],
         names: NDArray[Any] | None,
     ) -> Self:
         """Cuts at the mean from the range of each column and what ``sums_within`` gives.
 
         For rows that are not in one place; ``fit`` on all of them gives the same.
         """
+        scaled, between, weight = sums
         self = cls(strategy="mean")
         self.n_features_in_ = len(low)
         if names is not None:

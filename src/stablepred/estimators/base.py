@@ -189,7 +189,7 @@ class StableEstimator(Storable, BaseEstimator):
             )
         kept, y, count = self._binary(x, count, names)[present], y[present], count[present]
         active = np.flatnonzero(smallest(kept.min(axis=0)) != largest(kept.max(axis=0)))
-        _report_constant_columns(names, active)
+        report_constant_columns(names, active)
         columns = active[canonical_order(kept[:, active], y, count)]
         patterns = distinct_patterns(kept[:, columns], y, count)
         return Table(names, columns, present, patterns, copies(patterns, count))
@@ -219,17 +219,11 @@ class StableEstimator(Storable, BaseEstimator):
         self, solution: Solution, rows: Rows, report: BalanceReport, table: Table
     ) -> None:
         """Say what went wrong on the way, and what to change."""
-        self.converged_ = not solution.unfinished
-        if solution.unfinished:
-            stages = ", ".join(dict.fromkeys(solution.unfinished))
-            warn_user(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations before "
-                f"it converged (stage: {stages}). Raise max_iter, or raise tol "
-                f"(now {self.tol:g}) if the result is good enough.",
-                ConvergenceWarning,
-            )
-        _warn_about_weights(self, solution, report)
-        _warn_about_erased_values(solution.w, rows, table)
+        self._warn_about_convergence(solution.unfinished)
+        warn_about_weights(self, solution.floored, report)
+        x, v = rows.features, rows.mass * solution.w / total(rows.mass @ solution.w)
+        sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
+        warn_about_erased_values(table.column_names, *sides)
         for number, network in enumerate(solution.networks):
             spread = embedding_scale(network.encode(rows.x), rows.mass).max()
             if float(spread) < 1e-3:
@@ -239,6 +233,17 @@ class StableEstimator(Storable, BaseEstimator):
                     "raise reconstruction, or use solver='sequential'.",
                     CollapsedEmbeddingWarning,
                 )
+
+    def _warn_about_convergence(self, unfinished: list[str]) -> None:
+        self.converged_ = not unfinished
+        if unfinished:
+            stages = ", ".join(dict.fromkeys(unfinished))
+            warn_user(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations before "
+                f"it converged (stage: {stages}). Raise max_iter, or raise tol "
+                f"(now {self.tol:g}) if the result is good enough.",
+                ConvergenceWarning,
+            )
 
 
 STRENGTHS = {
@@ -291,10 +296,11 @@ def fitted_dichotomizer(estimator: Any, x: FloatArray, count: FloatArray) -> Dic
     low, high = smallest(x.min(axis=0)), largest(x.max(axis=0))
     sums = array_totals(*sums_within(x, count, low, high))
     names = getattr(estimator, "feature_names_in_", None)
-    return Dichotomizer.from_sums(low, high, *sums, names)
+    return Dichotomizer.from_sums(low, high, sums, names)
 
 
-def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
+def report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
+    """Name the columns that have one value only; refuse a table that has no others."""
     constant = [name for j, name in enumerate(names) if j not in set(active)]
     if len(active) == 0:
         raise InputError(
@@ -309,10 +315,11 @@ def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None
         )
 
 
-def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceReport) -> None:
+def warn_about_weights(estimator: Any, floored: bool, report: BalanceReport) -> None:
+    """Say where the weights have collapsed, met their floor, or not moved at all."""
     share = report.effective_share
     floor = getattr(estimator, "min_effective_share", 0.0)
-    if solution.floored:
+    if floored:
         warn_user(
             f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
             f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
@@ -337,13 +344,18 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
         )
 
 
-def _warn_about_erased_values(w: torch.Tensor, rows: Rows, table: Table) -> None:
+def warn_about_erased_values(
+    names: list[str],
+    on: torch.Tensor,
+    on_before: torch.Tensor,
+    off: torch.Tensor,
+    off_before: torch.Tensor,
+) -> None:
     """A feature of which one value has hardly any weight left is not balanced but gone."""
-    x, v = rows.features, rows.mass * w / total(rows.mass @ w)
-    sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
     erased = []
-    for name, on, all_on, off, all_off in zip(table.column_names, *sides, strict=True):
-        for value, left, before in ((1, on, all_on), (0, off, all_off)):
+    sides = zip(names, on, on_before, off, off_before, strict=True)
+    for name, weight_on, all_on, weight_off, all_off in sides:
+        for value, left, before in ((1, weight_on, all_on), (0, weight_off, all_off)):
             if float(left) < ERASED * float(before):
                 erased.append(f"{name} = {value}")
     if erased:

@@ -355,7 +355,8 @@ def _labels_everywhere(labels: NDArray[Any]) -> NDArray[Any]:
     distinct = np.unique(labels)
     if shards is None:
         return distinct
-    return np.array(sum(shards.exchanged(distinct.tolist()), []), dtype=distinct.dtype)
+    everywhere = [np.array(labels) for labels in shards.exchanged(distinct.tolist())]
+    return np.concatenate(everywhere).astype(distinct.dtype)
 
 
 def _to_numpy(layers: list[Layer]) -> list[tuple[FloatArray, FloatArray]]:
