@@ -78,9 +78,7 @@ def losses_and_gradients(rows, omega, network, head):
     strengths = Strengths(balance=1.0, reconstruction=0.1, l2=0.01, network_l2=0.02)
     fixed = EmbeddedBalance(network.frozen().encoder, rows.x, None)
     own = {
-        "terms": lambda w: torch.stack(
-            list(all_terms(rows, w, head, network, True).values())
-        ).sum(),
+        "terms": lambda w: sum(all_terms(rows, w, head, network, True).values()),
         "raw": lambda w: raw_balance(rows.x, rows.mass * w),
         "fixed embedding": lambda w: fixed(rows.mass * w),
     }
@@ -170,10 +168,8 @@ def check_fits(rank, size, folder):
                 "predictions": (model.predict_proba(X), one.predict_proba(X)),
             }
             assert model.classes_.tolist() == ["no", "yes"]
-        found[name] = {
-            k: float(np.max(np.abs(np.subtract(*map(np.asarray, pair)))))
-            for k, pair in pairs.items()
-        }
+        arrays = {k: [np.asarray(value) for value in pair] for k, pair in pairs.items()}
+        found[name] = {k: float(np.abs(a - b).max()) for k, (a, b) in arrays.items()}
         if rank == 0:
             model.save(folder / "model.stablepred")
             again = stablepred.load(folder / "model.stablepred")

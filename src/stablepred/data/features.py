@@ -117,7 +117,6 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         low: FloatArray,
         high: FloatArray,
         sums: Sequence[Any],
-        names: NDArray[Any] | None,
     ) -> Self:
         """Cuts at the mean from the range of each column and what ``sums_within`` gives.
 
@@ -126,8 +125,6 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         scaled, between, weight = sums
         self = cls(strategy="mean")
         self.n_features_in_ = len(low)
-        if names is not None:
-            self.feature_names_in_ = names
         size = np.maximum(np.abs(low), np.abs(high))
         mean = np.ldexp(scaled / weight, np.frexp(size)[1])
         two = [_between(a, b) if a < b else a for a, b in zip(low, high, strict=True)]

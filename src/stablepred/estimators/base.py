@@ -295,8 +295,7 @@ def fitted_dichotomizer(estimator: Any, x: FloatArray, count: FloatArray) -> Dic
     x, count = x[count > 0], count[count > 0]
     low, high = smallest(x.min(axis=0)), largest(x.max(axis=0))
     sums = array_totals(*sums_within(x, count, low, high))
-    names = getattr(estimator, "feature_names_in_", None)
-    return Dichotomizer.from_sums(low, high, sums, names)
+    return Dichotomizer.from_sums(low, high, sums)
 
 
 def report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:

@@ -35,8 +35,7 @@ class BatchedTable:
         low, high = self._range()
         if estimator.dichotomize is not None:
             sums = (sums_within(x, np.ones(len(x)), low, high) for x in self._validated())
-            names = getattr(estimator, "feature_names_in_", None)
-            self._cut = Dichotomizer.from_sums(low, high, _added(sums), names)
+            self._cut = Dichotomizer.from_sums(low, high, _added(sums))
             estimator.dichotomizer_ = self._cut
         self._find_varying_columns()
 
