@@ -73,14 +73,14 @@ def fit_shard(
     ShardError
         On the processes that are left, when one has failed or does not answer.
     """
-    _join_processes()
+    _join_processes(timeout)
     with _shards(timeout) as shards:
         _check_together(shards, estimator, X, y)
         with row_shards(shards):
             return estimator.fit(X, y, sample_weight)
 
 
-def _join_processes() -> None:
+def _join_processes(timeout: float) -> None:
     """Start torch.distributed from what torchrun has set, unless it runs already."""
     if not dist.is_available():
         raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
@@ -91,7 +91,7 @@ def _join_processes() -> None:
             "fit_shard needs several processes. Start the script with 'torchrun "
             "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
         )
-    dist.init_process_group("gloo")
+    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
 
 
 @contextmanager

@@ -151,9 +151,8 @@ class GlobalBalancer(StableEstimator):
                     f"not {getattr(self, name)!r}."
                 )
         table = BatchedTable(self, batches)
-        with self._progress() as on_iteration:
-            settings = self._settings(on_iteration)
-            solution = balance_batches(table, table.n_rows, settings)
+        with self._progress() as on_iteration, threads_for(table.largest):
+            solution = balance_batches(table, table.n_rows, self._settings(on_iteration))
         self.weights_ = (solution.w / solution.w.mean()).numpy()
         self._keep_history(solution.history)
         names = [table.names[j] for j in table.columns]

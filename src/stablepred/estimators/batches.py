@@ -22,6 +22,7 @@ class BatchedTable:
     names: list[str]  # of all features
     columns: NDArray[np.intp]  # (a,) the features that vary
     n_rows: int
+    largest: int  # entries of the largest batch
 
     def __init__(self, estimator: Any, start: StartBatches) -> None:
         if not callable(start):
@@ -64,13 +65,14 @@ class BatchedTable:
 
     def _range(self) -> tuple[FloatArray, FloatArray]:
         """Least and largest value of every column; the names and the number of rows on the way."""
-        self.n_rows = 0
+        self.n_rows = self.largest = 0
         for batch in self.start():
             x = validated(self.estimator, batch, reset=self.n_rows == 0)
             if self.n_rows == 0:
                 low, high = x.min(axis=0), x.max(axis=0)
             low, high = np.minimum(low, x.min(axis=0)), np.maximum(high, x.max(axis=0))
             self.n_rows += len(x)
+            self.largest = max(self.largest, x.size)
         if self.n_rows < 3:
             raise InputError(
                 f"the batches have n_samples = {self.n_rows} rows, but at least 3 are needed."
