@@ -20,6 +20,7 @@ ALLOWED = {
     "evaluation": {"core", "data", "report"},
     "estimators": {"core", "data", "evaluation"},
     "search": {"core", "data", "evaluation", "estimators"},
+    "distributed": {"core", "data", "estimators"},
     "lab": {"core", "data", "evaluation", "estimators", "report", "search", "theory"},
     "cli": {"core", "data", "evaluation", "estimators", "report", "search", "theory", "lab"},
     "__init__": {"core", "data", "evaluation", "estimators", "search", "theory"},

@@ -1,6 +1,9 @@
 """The example scripts run, on smaller data."""
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,12 @@ def test_compare_models_prints_errors_summary_and_intervals(capsys):
 def test_environment_study_prints_every_habit_and_model(capsys):
     load("environment_study").main(habits=(0.75,), seeds=range(1), rows=200)
     assert len(capsys.readouterr().out.splitlines()) == 7
+
+
+def test_shards_fits_on_two_processes():
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    command = [*torchrun, "--nproc-per-node", "2", str(EXAMPLES / "shards.py")]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "rank 1: the weights of 2000 of 4000 rows" in done.stdout

@@ -15,6 +15,10 @@ class CheckpointError(InputError):
     """A checkpoint is damaged, foreign, or of another fit."""
 
 
+class ShardError(RuntimeError):
+    """A fit on row shards cannot go on; the message says which process is to blame and why."""
+
+
 class StablepredWarning(UserWarning):
     """Base of all warnings of this library."""
 

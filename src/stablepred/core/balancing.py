@@ -21,6 +21,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
+from stablepred.core.sharding import totals
+
 # Rows x treatments that are encoded at once; bounds the memory of embedded balancing. A GPU needs
 # more of them to be busy.
 CHUNK = {"cpu": 1 << 16, "cuda": 1 << 21}
@@ -34,39 +36,65 @@ KEPT_AT_MOST = 1 << 27
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
 
 
-def _sides(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Weight with x_j = 1, weight with x_j = 0, and whether both are there: each (p,)."""
-    return _comparable(v @ x, v @ (1 - x), v)
-
-
-def _comparable(on: Tensor, off: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights of the two sides, one where there is nothing to compare; whether there is."""
+def _sides(on: Tensor, off: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Denominators of the two sides of every treatment, and whether both are there: each (p,)."""
     # Relative to the total, so that the verdict does not depend on the scale of the weights.
-    least = v.sum() * 1e-12
+    least = weight * 1e-12
     comparable = (on > least) & (off > least)
     one = torch.ones_like(on)
     return torch.where(comparable, on, one), torch.where(comparable, off, one), comparable
 
 
-def _allowed(x: Tensor, comparable: Tensor, shared: Tensor | None) -> Tensor:
+def _side_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Weight with x_j = 1 and with x_j = 0 for every treatment, and the total weight."""
+    return v @ x, v @ (1 - x), v.sum()
+
+
+class RawSums(NamedTuple):
+    """The sums over rows from which L_Bal on raw features follows."""
+
+    gram: Tensor  # (p, p) x' diag(v) x
+    on: Tensor  # (p,) v'x
+    off: Tensor  # (p,) v'(1 - x)
+    weight: Tensor  # () sum of v
+
+    @classmethod
+    def of(cls, x: Tensor, v: Tensor) -> "RawSums":
+        """The sums over all rows."""
+        return cls(*totals(*_weighted_sums(x, v), v.sum()))
+
+    def plus(self, other: "RawSums", sign: int = 1) -> "RawSums":
+        """The sums with those over other rows added (or taken away)."""
+        pairs = zip(self, other, strict=True)
+        return RawSums(*(mine + sign * theirs for mine, theirs in pairs))
+
+
+def _allowed(comparable: Tensor, shared: Tensor | None) -> Tensor:
     """Which (treatment, covariate) pairs count: (p, p)."""
     if shared is None:
-        shared = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
+        shared = torch.eye(len(comparable), dtype=torch.bool, device=comparable.device)
     return comparable[:, None] & ~shared
 
 
 def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
     """Weighted mean of feature k with x_j = 1 minus with x_j = 0, for all (j, k): (p, p)."""
-    on, off, comparable = _sides(x, v)
-    gram = x.T @ (v[:, None] * x)  # (p, p)
-    gaps = gram / on[:, None] - ((v @ x)[None, :] - gram) / off[:, None]
-    return gaps * _allowed(x, comparable, shared)
+    return imbalance_from(RawSums.of(x, v), shared)
+
+
+def imbalance_from(sums: RawSums, shared: Tensor | None = None) -> Tensor:
+    """The imbalance that follows from sums over rows."""
+    gram, ones, *others = sums
+    on, off, comparable = _sides(ones, *others)
+    gaps = gram / on[:, None] - (ones[None, :] - gram) / off[:, None]
+    return gaps * _allowed(comparable, shared)
 
 
 def balance_and_gradient(
-    x: Tensor, v: Tensor, shared: Tensor | None = None
+    x: Tensor, v: Tensor, shared: Tensor | None = None, elsewhere: RawSums | None = None
 ) -> tuple[Tensor, Tensor]:
     """L_Bal on raw features and its gradient in ``v``, from one weighted Gram matrix.
+
+    ``elsewhere`` are the sums over rows that are not at hand, if there are any.
 
     With g = gram, m = v'x, gaps G_jk = g_jk / on_j - (m_k - g_jk) / off_j and L = sum G^2, the
     chain rule gives dL/dv_i = x_i' D x_i + a'x_i + b with
@@ -75,10 +103,11 @@ def balance_and_gradient(
         a_k  = -2 sum_j G_jk / off_j - r_k - s_k,   b = sum_j s_j
         r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
     """
-    on, off, gram = _weighted_sums(x, v)
-    on, off, comparable = _comparable(on, off, v)
-    rest = gram.diagonal()[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
-    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(x, comparable, shared)
+    sums = RawSums.of(x, v)
+    gram, ones, *others = sums if elsewhere is None else sums.plus(elsewhere)
+    on, off, comparable = _sides(ones, *others)
+    rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
+    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(comparable, shared)
     slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
     slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
     quadratic = 2 * gaps * (1 / on + 1 / off)[:, None]  # (p, p) D
@@ -89,15 +118,14 @@ def balance_and_gradient(
 
 
 def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """v'x, v'(1 - x) and x'diag(v)x: (p,), (p,) and (p, p)."""
-    on, off = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+    """x'diag(v)x, v'x and v'(1 - x): (p, p), (p,) and (p,)."""
     gram = x.new_zeros(x.shape[1], x.shape[1])
+    on, off = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
     for part, weights in zip(_blocks(x), _blocks(v), strict=True):
-        weighted = weights[:, None] * part
+        gram.addmm_(part.T, weights[:, None] * part)
         on += weights @ part
         off += weights @ (1 - part)
-        gram.addmm_(part.T, weighted)
-    return on, off, gram
+    return gram, on, off
 
 
 def _blocks(rows: Tensor) -> Sequence[Tensor]:
@@ -109,21 +137,25 @@ class _RawBalance(torch.autograd.Function):
     """``balance_and_gradient`` as a node of the autograd graph."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, v: Tensor, shared: Tensor | None) -> Tensor:
-        loss, gradient = balance_and_gradient(x, v, shared)
+    def forward(
+        ctx: Any, x: Tensor, v: Tensor, shared: Tensor | None, elsewhere: RawSums | None
+    ) -> Tensor:
+        loss, gradient = balance_and_gradient(x, v, shared, elsewhere)
         ctx.save_for_backward(gradient)
         return loss
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor, None]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
-        return None, upstream * gradient, None
+        return None, upstream * gradient, None, None
 
 
-def raw_balance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
+def raw_balance(
+    x: Tensor, v: Tensor, shared: Tensor | None = None, elsewhere: RawSums | None = None
+) -> Tensor:
     """L_Bal on raw features, differentiable in ``v``."""
-    loss: Tensor = _RawBalance.apply(x, v, shared)
+    loss: Tensor = _RawBalance.apply(x, v, shared, elsewhere)
     return loss
 
 
@@ -198,7 +230,6 @@ def embedded_imbalance(
     ``scale`` (d,) divides each coordinate; with the embedding's own standard deviation the result
     does not change when the embedding shrinks.
     """
-    on, off, comparable = _sides(x, v)
     treated = torch.zeros(x.shape[1], phi.shape[1], dtype=x.dtype, device=x.device)
     control = ((1 - _touched(x, shared)) * v[:, None]).T @ phi  # (p, d)
     for rows, treatments, embedded in removed:
@@ -209,6 +240,8 @@ def embedded_imbalance(
             side = x[rows, treatments][:, None]
             treated = treated.index_add(0, treatments, weighted * side)
             control = control.index_add(0, treatments, weighted * (1 - side))
+    treated, control, *sides = totals(treated, control, *_side_sums(x, v))
+    on, off, comparable = _sides(*sides)
     gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
     return gaps if scale is None else gaps / scale
 
@@ -282,7 +315,6 @@ class EmbeddedBalance:
 
     def _compared(self, v: Tensor) -> "_Compared":
         """The two sides of every treatment under the row weights ``v``."""
-        on, off, comparable = _sides(self.x, v)
         treated = self.phi.new_zeros(self.x.shape[1], self.phi.shape[1])
         control = self.untouched.T @ (v[:, None] * self.phi)
         for j, rows, embedded in self._slices():
@@ -292,6 +324,8 @@ class EmbeddedBalance:
                 control[j] += embedded @ (weights * (1 - side))
                 weights = weights * side
             treated[j] += embedded @ weights
+        treated, control, *sides = totals(treated, control, *_side_sums(self.x, v))
+        on, off, comparable = _sides(*sides)
         treated, control = treated / on[:, None], control / off[:, None]
         gaps = (treated - control) * comparable[:, None] / self.scale
         return _Compared(on, off, treated, control, gaps)

@@ -1,35 +1,42 @@
 """One block of variables, lowered by L-BFGS with a safeguard."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from stablepred.core.checkpoint import State
+from stablepred.core.sharding import ShardedLBFGS
 
 
 class Block:
     """Variables that are updated together while the others stay fixed.
 
     The curvature memory lives as long as the block, so that alternating between blocks does not
-    start each one afresh.
+    start each one afresh. ``part`` marks variables that belong to the rows of a shard.
     """
 
-    def __init__(self, variables: Sequence[Tensor], steps: int = 10) -> None:
+    def __init__(
+        self, variables: Sequence[Tensor], steps: int = 10, part: Tensor | None = None
+    ) -> None:
         self.variables = [variable.requires_grad_() for variable in variables]
-        self.steps = steps
+        self.steps, self.part = steps, part
         self._forget()
 
     def _forget(self) -> None:
-        self._optimiser = torch.optim.LBFGS(
-            self.variables,
-            max_iter=self.steps,
-            max_eval=4 * self.steps,
-            history_size=20,
-            tolerance_grad=1e-12,
-            tolerance_change=1e-16,
-            line_search_fn="strong_wolfe",
-        )
+        options: dict[str, Any] = {
+            "max_iter": self.steps,
+            "max_eval": 4 * self.steps,
+            "history_size": 20,
+            "tolerance_grad": 1e-12,
+            "tolerance_change": 1e-16,
+            "line_search_fn": "strong_wolfe",
+        }
+        if self.part is None:
+            self._optimiser = torch.optim.LBFGS(self.variables, **options)
+        else:
+            self._optimiser = ShardedLBFGS(self.variables, self.part, **options)
 
     def lower(self, objective: Callable[[], Tensor]) -> None:
         """Take up to ``steps`` steps; undo them if the objective has risen or is not finite."""

@@ -18,6 +18,7 @@ from sklearn.linear_model import enet_path
 from torch import Tensor
 
 from stablepred.core.losses import prediction_loss
+from stablepred.core.sharding import smallest, totals
 
 # A logit of this size is a certain prediction in double precision; on separable data without a
 # penalty the coefficients would otherwise grow for ever.
@@ -77,7 +78,7 @@ def fit_head(
             if step > 0.1:
                 break
         head = chosen
-        certain = ((2 * y - 1) * head.logits(z)).min() > LARGEST_LOGIT
+        certain = smallest(((2 * y - 1) * head.logits(z)).min()) > LARGEST_LOGIT
         if best - value <= tol * value.abs() or certain:
             return Head(head.beta, head.intercept, converged=not certain)
         best = value
@@ -100,13 +101,16 @@ def _newton_proposal(
     if not bounded:
         curvature = v * (probability * (1 - probability)).clamp_min(1e-10)
     residual = v * (y - probability)  # (n,) minus the gradient in the logits
-    total = curvature.sum()
-    centre = curvature @ z / total if fit_intercept else torch.zeros_like(head.beta)
+    total, first, misses = totals(curvature.sum(), curvature @ z, residual.sum())
+    centre = first / total if fit_intercept else torch.zeros_like(head.beta)
     # With the intercept profiled out, the expansion is 1/2 beta'H beta - q'beta.
-    shift = residual.sum() / total if fit_intercept else residual.new_zeros(())
+    shift = misses / total if fit_intercept else residual.new_zeros(())
     centred = z - centre
-    hessian = centred.T @ (curvature[:, None] * centred)  # (d, d)
-    target = hessian @ head.beta + centred.T @ (residual - curvature * shift)
+    hessian, slope = totals(
+        centred.T @ (curvature[:, None] * centred),  # (d, d)
+        centred.T @ (residual - curvature * shift),  # (d,)
+    )
+    target = hessian @ head.beta + slope
     beta = _small_elastic_net(hessian, target, l2, l1, head.beta)
     if not fit_intercept:
         return Head(beta, head.intercept)

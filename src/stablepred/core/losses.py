@@ -6,6 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from stablepred.core.sharding import total, totals
+
 
 def logistic_losses(logits: Tensor, y: Tensor) -> Tensor:
     """Minus log likelihood of each row: log(1 + exp((1 - 2 y) * logit)), shape (n,)."""
@@ -14,22 +16,18 @@ def logistic_losses(logits: Tensor, y: Tensor) -> Tensor:
 
 def prediction_loss(logits: Tensor, y: Tensor, v: Tensor) -> Tensor:
     """L_Pre = sum_i v_i log(1 + exp((1 - 2 y_i) * logit_i)) (eq. 16)."""
-    return v @ logistic_losses(logits, y)
+    return total(v @ logistic_losses(logits, y))
 
 
 def reconstruction_loss(x: Tensor, x_hat: Tensor, w: Tensor, mass: Tensor) -> Tensor:
     """L_AE = sum_i c_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18; n times the paper's at equal rows)."""
-    return (mass * w.square()) @ (x - x_hat).square().sum(1)
+    return total((mass * w.square()) @ (x - x_hat).square().sum(1))
 
 
-def weight_norm(w: Tensor, mass: Tensor) -> Tensor:
-    """||W||^2 as sum_i c_i w_i^2 (n times the paper's at equal rows)."""
-    return mass @ w.square()
-
-
-def weight_sum_gap(w: Tensor, mass: Tensor) -> Tensor:
-    """(sum_i W_i - 1)^2 as (sum_i c_i w_i - 1)^2."""
-    return (mass @ w - 1).square()
+def weight_penalties(w: Tensor, mass: Tensor) -> tuple[Tensor, Tensor]:
+    """||W||^2 as sum_i c_i w_i^2 (n times the paper's at equal rows), and (sum_i c_i w_i - 1)^2."""
+    norm, mean = totals(mass @ w.square(), mass @ w)
+    return norm, (mean - 1).square()
 
 
 def squared_norm(matrices: Iterable[Tensor]) -> Tensor:

@@ -16,6 +16,7 @@ from stablepred.core.head import Head
 from stablepred.core.losses import logistic_losses
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, Strengths
+from stablepred.core.sharding import n_shards, total, totals
 
 
 def network_loss(
@@ -52,6 +53,8 @@ class _NetworkLoss(torch.autograd.Function):
         intercept: Tensor,
         *flat: Tensor,
     ) -> Tensor:
+        # Every shard has its share of the penalties, so that all of it is sums over the shards.
+        l2, network_l2 = strengths.l2 / n_shards(), strengths.network_l2 / n_shards()
         matrices, biases = flat[::2], flat[1::2]
         hidden = [x]  # of each layer, and last the reconstruction
         for matrix, bias in zip(matrices, biases, strict=True):
@@ -60,9 +63,9 @@ class _NetworkLoss(torch.autograd.Function):
         logits = phi @ beta + intercept
         loss = v @ logistic_losses(logits, y)
         loss += strengths.reconstruction * (v_squares @ misses.square().sum(1))
-        loss += strengths.l2 * (beta @ beta)
+        loss += l2 * (beta @ beta)
         for matrix in matrices:
-            loss += strengths.network_l2 * matrix.square().sum()
+            loss += network_l2 * matrix.square().sum()
         if any(ctx.needs_input_grad):
             residuals = v * (torch.sigmoid(logits) - y)  # (n,) slope in the logits
             slopes = misses.mul_((2 * strengths.reconstruction * v_squares)[:, None])
@@ -72,13 +75,15 @@ class _NetworkLoss(torch.autograd.Function):
                     slopes = torch.addr(slopes, residuals, beta)
                 slopes = torch.ops.aten.sigmoid_backward(slopes, hidden[k])
                 matrix = matrices[k - 1]
-                slope = torch.addmm(matrix, slopes.T, hidden[k - 1], beta=2 * strengths.network_l2)
+                slope = torch.addmm(matrix, slopes.T, hidden[k - 1], beta=2 * network_l2)
                 gradients = [slope, slopes.sum(0), *gradients]
                 if k > 1:
                     slopes = slopes @ matrix
-            of_beta = phi.T @ residuals + 2 * strengths.l2 * beta
-            ctx.save_for_backward(of_beta, residuals.sum(), *gradients)
-        return loss
+            of_beta = phi.T @ residuals + 2 * l2 * beta
+            loss, *gradients = totals(loss, of_beta, residuals.sum(), *gradients)
+            ctx.save_for_backward(*gradients)
+            return loss
+        return total(loss)
 
     @staticmethod
     @once_differentiable

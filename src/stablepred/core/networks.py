@@ -50,6 +50,12 @@ class AutoEncoder:
         """All matrices and biases, encoder first."""
         return [tensor for layer in [*self.encoder, *self.decoder] for tensor in layer]
 
+    def rebuilt(self, parameters: Sequence[Tensor]) -> "AutoEncoder":
+        """A network of the same shape from the tensors that ``parameters`` lists."""
+        layers = list(zip(parameters[::2], parameters[1::2], strict=True))
+        depth = len(self.encoder)
+        return AutoEncoder(layers[:depth], layers[depth:])
+
     def matrices(self) -> list[Tensor]:
         """The matrices that lambda_7 penalises."""
         return [weight for weight, _ in [*self.encoder, *self.decoder]]

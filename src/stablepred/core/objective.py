@@ -20,6 +20,7 @@ from stablepred.core.balancing import (
 )
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
+from stablepred.core.sharding import in_every_shard, total
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,8 @@ class Rows:
 
     ``mass`` is the share of each row, summing to one. With balancing of order 2 the first
     ``n_features`` columns are the features and the rest their products, and ``shared`` marks the
-    treatments and covariates that are made of a common feature.
+    treatments and covariates that are made of a common feature. Where the rows are one shard of
+    many, ``part`` is how much of a distinct row's mass stands in this one.
     """
 
     x: Tensor  # (n, p), 0/1
@@ -49,6 +51,7 @@ class Rows:
     mass: Tensor  # (n,)
     n_features: int
     shared: Tensor | None = None  # (p, p)
+    part: Tensor | None = None  # (n,)
 
     @property
     def features(self) -> Tensor:
@@ -70,7 +73,8 @@ TERMS = (
 
 def embedding_scale(phi: Tensor, mass: Tensor) -> Tensor:
     """Standard deviation of each coordinate of the embedding over the training rows: (d,)."""
-    variance = mass @ (phi - mass @ phi).square()
+    (mean,) = in_every_shard([total(mass @ phi)])
+    variance = total(mass @ (phi - mean).square())
     return (variance + 1e-12).sqrt()
 
 
@@ -98,10 +102,8 @@ def network_terms(rows: Rows, w: Tensor, network: AutoEncoder, phi: Tensor) -> d
 
 def weight_terms(rows: Rows, w: Tensor) -> dict[str, Tensor]:
     """What the weights add to the objective apart from balance."""
-    return {
-        "weight_l2": losses.weight_norm(w, rows.mass),
-        "weight_sum": losses.weight_sum_gap(w, rows.mass),
-    }
+    norm, gap = losses.weight_penalties(w, rows.mass)
+    return {"weight_l2": norm, "weight_sum": gap}
 
 
 def all_terms(

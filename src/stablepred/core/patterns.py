@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from stablepred.core.sharding import array_total, counted_everywhere, largest
+
 
 @dataclass(frozen=True)
 class Patterns:
@@ -20,11 +22,12 @@ class Patterns:
     y: NDArray[np.float64]  # (m,)
     count: NDArray[np.float64]  # (m,)
     index: NDArray[np.intp]  # (n,) the pattern of each original row
+    part: NDArray[np.float64]  # (m,) how much of the pattern's count stands in this shard
 
     @property
     def mass(self) -> NDArray[np.float64]:
         """Share of each pattern, summing to one."""
-        return self.count / self.count.sum()
+        return np.asarray(self.count / array_total(self.count.sum()))
 
 
 def distinct_patterns(
@@ -35,7 +38,9 @@ def distinct_patterns(
     _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     index = index.reshape(-1)
     total = np.bincount(index, count).astype(np.float64)
-    return Patterns(x[first], y[first], _without_scale(total), index)
+    everywhere = counted_everywhere(bits[first], total)
+    part = total / everywhere
+    return Patterns(x[first], y[first], _without_scale(everywhere) * part, index, part)
 
 
 def _without_scale(count: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -44,5 +49,5 @@ def _without_scale(count: NDArray[np.float64]) -> NDArray[np.float64]:
     Sums of scaled weights differ in their last bits, and an iterative fit makes such differences
     grow. Rounding them off makes the result independent of the weights' scale to the last bit.
     """
-    mantissa, exponent = np.frexp(count / count.max())
+    mantissa, exponent = np.frexp(count / largest(count.max()))
     return np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)

@@ -32,6 +32,7 @@ from stablepred.core.objective import (
     weight_terms,
     weighted_sum,
 )
+from stablepred.core.sharding import in_every_shard, total
 from stablepred.core.weights import (
     effective_share,
     omega_from_weights,
@@ -155,7 +156,7 @@ class _Weights:
     def __init__(self, rows: Rows, w: Tensor, least_share: float) -> None:
         self.rows, self.least_share, self.floored = rows, least_share, False
         self.omega = omega_from_weights(w, rows.mass).clone()
-        self.block = Block([self.omega])
+        self.block = Block([self.omega], part=rows.part)
 
     def __call__(self) -> Tensor:
         return weights_from_omega(self.omega, self.rows.mass)
@@ -209,9 +210,9 @@ def _weight_objective(
     def objective(w: Tensor) -> Tensor:
         terms = weight_terms(rows, w) | {"balance": balance(rows.mass * w)}
         if row_losses is not None:
-            terms["prediction"] = (rows.mass * w) @ row_losses
+            terms["prediction"] = total((rows.mass * w) @ row_losses)
         if row_errors is not None:
-            terms["reconstruction"] = (rows.mass * w.square()) @ row_errors
+            terms["reconstruction"] = total((rows.mass * w.square()) @ row_errors)
         return weighted_sum(terms, strengths)
 
     return objective
@@ -290,8 +291,9 @@ def _network_objective(
     def objective() -> Tensor:
         loss = network_loss(rows, w, network, head, strengths)
         if strengths.balance > 0:
-            phi = network.encode(rows.x)
-            balance = embedded_balance(rows, w, network, phi, settings.standardize)
+            everywhere = network.rebuilt(in_every_shard(network.parameters()))
+            phi = everywhere.encode(rows.x)
+            balance = embedded_balance(rows, w, everywhere, phi, settings.standardize)
             loss = loss + strengths.balance * balance
         return loss
 

@@ -1,6 +1,7 @@
 """Preprocessing of the paper (section 6.3): 0/1 features with enough of both values."""
 
 import warnings
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Self
 
@@ -119,6 +120,27 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         cuts = [_threshold(values, count, self.strategy) for values in x.T]
         self.thresholds_, self.tolerances_ = np.array(cuts).T
 
+    @classmethod
+    def from_sums(
+        cls,
+        low: FloatArray,
+        high: FloatArray,
+        sums: Sequence[Any],
+    ) -> Self:
+        """Cuts at the mean from the range of each column and what ``sums_within`` gives.
+
+        For rows that are not in one place; ``fit`` on all of them gives the same.
+        """
+        scaled, between, weight = sums
+        self = cls(strategy="mean")
+        self.n_features_in_ = len(low)
+        size = np.maximum(np.abs(low), np.abs(high))
+        mean = np.ldexp(scaled / weight, np.frexp(size)[1])
+        two = [halfway(a, b) for a, b in zip(low, high, strict=True)]
+        self.thresholds_ = np.where(between > 0, mean, two)
+        self.tolerances_ = np.where(between > 0, tolerance_of_mean(size), 0.0)
+        return self
+
     def transform(self, X: ArrayLike) -> FloatArray:
         """0/1 features, in the order of the training columns."""
         check_is_fitted(self)
@@ -143,13 +165,26 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
     return median, 0.0
 
 
+def sums_within(
+    x: FloatArray, count: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Sums over rows from which the cuts at the mean follow, given the columns' ranges.
+
+    The weighted sum of each column in units that keep it within the range of doubles, the number
+    of values strictly inside its range, and the total weight.
+    """
+    _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
+    between = ((x > low) & (x < high)).sum(axis=0)
+    return count @ np.ldexp(x, -exponent), between, float(count.sum())
+
+
 def _mean(values: FloatArray, count: FloatArray) -> float:
     """The weighted mean; sums of very large or very small numbers leave the range of doubles."""
     _, exponent = np.frexp(np.abs(values).max())
     return float(np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent))
 
 
-def tolerance_of_mean(largest: float) -> float:
+def tolerance_of_mean(largest: Any) -> Any:
     """By how much a value must lie above the mean, for values up to ``largest``.
 
     A mean is rounded; values that equal it up to rounding must not depend on that.

@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from stablepred.core.minibatch import balance_batches
 from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
 from stablepred.data.features import checked_sample_weight, validated
@@ -15,8 +17,12 @@ from stablepred.estimators.base import (
     FloatArray,
     StableEstimator,
     one_of,
+    warn_about_erased_values,
+    warn_about_weights,
 )
-from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.estimators.batches import BatchedTable, StartBatches
+from stablepred.evaluation.diagnostics import BalanceReport, balance_report_from
+from stablepred.exceptions import InputError
 from stablepred.fitting import take_over_when_done
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState
@@ -123,21 +129,80 @@ class GlobalBalancer(StableEstimator):
             self._progress() as on_iteration,
             self._resources(x.size),
         ):
-            settings = Settings(
-                Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
-                least_share=self.min_effective_share,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                on_iteration=on_iteration,
-                checkpoint=checkpoint,
-            )
+            settings = replace(self._settings(on_iteration), checkpoint=checkpoint)
             solution = sequential(rows, [], settings)
         w = solution.w.cpu().numpy()
         self.weights_ = table.spread(w)
-        self.history_ = {name: np.array(values) for name, values in solution.history.items()}
-        self.n_iter_ = len(self.history_["total"])
+        self._keep_history(solution.history)
         self.balance_report_ = table.balance_report(w)
         self._warn_about(solution, rows, self.balance_report_, table)
+
+    def fit_batches(self, batches: StartBatches) -> Self:
+        """Find the weights of rows that do not fit in memory.
+
+        The features are read batch by batch, several times; the weights, 8 bytes a row, are in
+        memory. Sums over all rows are kept up to date while the weights of one batch after the
+        other are improved, so that every visit lowers the objective of all rows. ``max_iter``
+        and ``tol`` count passes over the batches. Equal rows of different batches can differ in
+        their weights until the last digits have converged.
+
+        Parameters
+        ----------
+        batches : callable
+            Starts reading anew: returns an iterable over the features of each batch, the same
+            rows in the same order every time. Batches should be alike: shuffle rows that are
+            sorted before they are stored.
+
+        Returns
+        -------
+        self
+            ``weights_`` has the rows in the order they are read.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from stablepred import GlobalBalancer
+        >>> rows = (np.random.default_rng(0).random((400, 3)) < 0.5).astype(float)
+        >>> balancer = GlobalBalancer().fit_batches(lambda: np.split(rows, 4))
+        >>> balancer.weights_.shape
+        (400,)
+        """
+        return take_over_when_done(self, lambda attempt: attempt._fit_batches(batches))
+
+    def _fit_batches(self, batches: StartBatches) -> None:
+        self._check_parameters()
+        for name, allowed in {"order": (1,), "dichotomize": ("mean", None)}.items():
+            if getattr(self, name) not in allowed:
+                raise InputError(
+                    f"fit_batches needs {name}={' or '.join(map(repr, allowed))}, "
+                    f"not {getattr(self, name)!r}."
+                )
+        table = BatchedTable(self, batches)
+        with self._progress() as on_iteration, self._resources(table.largest):
+            solution = balance_batches(table, table.n_rows, self._settings(on_iteration))
+        self.weights_ = (solution.w / solution.w.mean()).numpy()
+        self._keep_history(solution.history)
+        names = [table.names[j] for j in table.columns]
+        before, after = table.before, solution.sums.raw
+        share = solution.sums.effective_share
+        self.balance_report_ = balance_report_from(before, after, names, table.n_rows, share)
+        self._warn_about_convergence([] if solution.converged else ["weights"])
+        warn_about_weights(self, solution.floored, self.balance_report_)
+        on, off = after.on / after.weight, after.off / after.weight
+        warn_about_erased_values(names, on, before.on, off, before.off)
+
+    def _settings(self, on_iteration: Any) -> Settings:
+        return Settings(
+            Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
+            least_share=self.min_effective_share,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            on_iteration=on_iteration,
+        )
+
+    def _keep_history(self, history: dict[str, list[float]]) -> None:
+        self.history_ = {name: np.array(values) for name, values in history.items()}
+        self.n_iter_ = len(self.history_["total"])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -19,9 +19,18 @@ from sklearn.base import BaseEstimator
 from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
+from stablepred.core.sharding import (
+    array_total,
+    array_totals,
+    current_shards,
+    largest,
+    smallest,
+    total,
+    totals,
+)
 from stablepred.core.solvers import Solution
 from stablepred.core.threads import LARGE, threads_for
-from stablepred.data.features import Dichotomizer, PairExpansion, column_names
+from stablepred.data.features import Dichotomizer, PairExpansion, column_names, sums_within
 from stablepred.data.pattern_counts import PatternCounts
 from stablepred.estimators.checkpoints import fit_checkpoint, identity_of
 from stablepred.estimators.progress import fit_progress
@@ -105,13 +114,18 @@ def row_numbers(sample_weight: FloatArray) -> FloatArray:
     least one row in twenty has that smallest weight and none a billion times it. Others are scaled
     to their effective number, (sum c)^2 / sum c^2.
     """
-    smallest = sample_weight.min()
-    multiples = sample_weight / smallest
+    least = smallest(sample_weight.min())
+    multiples = sample_weight / least
     whole = np.round(multiples)
-    common = np.isclose(sample_weight, smallest, rtol=1e-9).mean() >= 0.05
-    counted = common and multiples.max() < MOST_COPIES
-    if not counted or not np.allclose(multiples, whole, rtol=1e-9, atol=0):
-        whole = sample_weight * sample_weight.sum() / (sample_weight @ sample_weight)
+    equal, broken, rows, first, second = array_totals(
+        np.isclose(sample_weight, least, rtol=1e-9).sum(),
+        (~np.isclose(multiples, whole, rtol=1e-9, atol=0)).sum(),
+        len(sample_weight),
+        sample_weight.sum(),
+        sample_weight @ sample_weight,
+    )
+    if equal / rows < 0.05 or broken or largest(multiples.max()) >= MOST_COPIES:
+        whole = sample_weight * first / second
     return whole
 
 
@@ -119,11 +133,11 @@ def canonical_order(x: FloatArray, y: FloatArray, count: FloatArray) -> NDArray[
     """Columns sorted by sums over the rows that depend on no order, of rows or of columns."""
     size = x.sum(axis=1)  # how many features a row has
     moments = [np.ones_like(size), y, size, size * y, size**2, size**2 * y, size**3]
-    relative = count / count.max()
-    keys = [
-        tuple(float(f"{math.fsum(relative * column * moment):.9e}") for moment in moments)
-        for column in x.T
-    ]
+    relative = count / largest(count.max())
+    sums = array_total(
+        np.array([[math.fsum(relative * column * moment) for moment in moments] for column in x.T])
+    )
+    keys = [tuple(float(f"{value:.9e}") for value in row) for row in sums]
     return np.array(sorted(range(x.shape[1]), key=keys.__getitem__), dtype=np.intp)
 
 
@@ -188,7 +202,7 @@ class StableEstimator(Storable, BaseEstimator):
         if self.dichotomize is None:
             check_binary(x[count > 0], names)
             return x
-        self.dichotomizer_ = Dichotomizer(strategy=self.dichotomize).fit(x, sample_weight=count)
+        self.dichotomizer_ = fitted_dichotomizer(self, x, count)
         binary: FloatArray = self.dichotomizer_.transform(x)
         return binary
 
@@ -204,15 +218,15 @@ class StableEstimator(Storable, BaseEstimator):
         """The training data; ``counted`` says that ``count`` are numbers of equal rows."""
         names = column_names(self, x.shape[1])
         present = count > 0
-        n_rows = int(count.sum() if counted else present.sum())
+        n_rows = int(array_total(count.sum() if counted else present.sum()))
         if n_rows < 3:
             raise InputError(
                 f"only n_samples = {n_rows} rows have a positive sample_weight, but at least 3 are "
                 "needed."
             )
         kept, y, count = self._binary(x, count, names)[present], y[present], count[present]
-        active = np.flatnonzero(kept.min(axis=0) != kept.max(axis=0))
-        _report_constant_columns(names, active)
+        active = np.flatnonzero(smallest(kept.min(axis=0)) != largest(kept.max(axis=0)))
+        report_constant_columns(names, active)
         columns = active[canonical_order(kept[:, active], y, count)]
         patterns = distinct_patterns(kept[:, columns], y, count)
         each = count if counted else row_numbers(count)
@@ -229,11 +243,13 @@ class StableEstimator(Storable, BaseEstimator):
         if expansion is not None:
             columns = expansion(columns)
             shared = torch.as_tensor(expansion.shared, device=device)
-        x, y, mass = (
+        patterns = table.patterns
+        x, y, mass, part = (
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
-            for a in (columns, table.patterns.y, table.patterns.mass)
+            for a in (columns, patterns.y, patterns.mass, patterns.part)
         )
-        return Rows(x, y, mass, len(table.columns), shared)
+        part_of_all = None if current_shards() is None else part
+        return Rows(x, y, mass, len(table.columns), shared, part_of_all)
 
     def _checkpoint(
         self, table: Table, seed: int
@@ -251,19 +267,14 @@ class StableEstimator(Storable, BaseEstimator):
         self, solution: Solution, rows: Rows, report: BalanceReport, table: Table
     ) -> None:
         """Say what went wrong on the way, and what to change."""
-        self.converged_ = not solution.unfinished
-        if solution.unfinished:
-            stages = ", ".join(dict.fromkeys(solution.unfinished))
-            warn_user(
-                f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations before "
-                f"it converged (stage: {stages}). Raise max_iter, or raise tol "
-                f"(now {self.tol:g}) if the result is good enough.",
-                ConvergenceWarning,
-            )
-        if hasattr(self, "weight_l2"):
+        self._warn_about_convergence(solution.unfinished)
+        if hasattr(self, "weight_l2") and current_shards() is None:
             _warn_about_redundant_features(table)
-        _warn_about_weights(self, solution, report)
-        _warn_about_erased_values(solution.w, rows, table)
+        _warn_about_sum_of_weights(solution)
+        warn_about_weights(self, solution.floored, report)
+        x, v = rows.features, rows.mass * solution.w / total(rows.mass @ solution.w)
+        sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
+        warn_about_erased_values(table.column_names, *sides)
         for number, network in enumerate(solution.networks):
             spread = embedding_scale(network.encode(rows.x), rows.mass).max()
             if float(spread) < 1e-3:
@@ -273,6 +284,17 @@ class StableEstimator(Storable, BaseEstimator):
                     "raise reconstruction, or use solver='sequential'.",
                     CollapsedEmbeddingWarning,
                 )
+
+    def _warn_about_convergence(self, unfinished: list[str]) -> None:
+        self.converged_ = not unfinished
+        if unfinished:
+            stages = ", ".join(dict.fromkeys(unfinished))
+            warn_user(
+                f"{type(self).__name__} stopped after max_iter={self.max_iter} iterations before "
+                f"it converged (stage: {stages}). Raise max_iter, or raise tol "
+                f"(now {self.tol:g}) if the result is good enough.",
+                ConvergenceWarning,
+            )
 
 
 STRENGTHS = {
@@ -327,7 +349,18 @@ def check_binary(x: FloatArray, names: list[str]) -> None:
             )
 
 
-def _report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
+def fitted_dichotomizer(estimator: Any, x: FloatArray, count: FloatArray) -> Dichotomizer:
+    """Cuts from the rows with a positive count, in all shards where there are several."""
+    if current_shards() is None:
+        return Dichotomizer(strategy=estimator.dichotomize).fit(x, sample_weight=count)
+    x, count = x[count > 0], count[count > 0]
+    low, high = smallest(x.min(axis=0)), largest(x.max(axis=0))
+    sums = array_totals(*sums_within(x, count, low, high))
+    return Dichotomizer.from_sums(low, high, sums)
+
+
+def report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
+    """Name the columns that have one value only; refuse a table that has no others."""
     constant = [name for j, name in enumerate(names) if j not in set(active)]
     if len(active) == 0:
         raise InputError(
@@ -360,8 +393,8 @@ def _warn_about_redundant_features(table: Table) -> None:
         )
 
 
-def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceReport) -> None:
-    share = report.effective_share
+def _warn_about_sum_of_weights(solution: Solution) -> None:
+    """Say where the penalty on the weights was evaded by making all of them small."""
     mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
     if mean < LEAST_MEAN:
         warn_user(
@@ -370,8 +403,13 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
             "6) well above weight_l2, or lower weight_l2.",
             DegenerateWeightsWarning,
         )
+
+
+def warn_about_weights(estimator: Any, floored: bool, report: BalanceReport) -> None:
+    """Say where the weights have collapsed, met their floor, or not moved at all."""
+    share = report.effective_share
     floor = getattr(estimator, "min_effective_share", 0.0)
-    if solution.floored:
+    if floored:
         warn_user(
             f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
             f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
@@ -396,13 +434,19 @@ def _warn_about_weights(estimator: Any, solution: Solution, report: BalanceRepor
         )
 
 
-def _warn_about_erased_values(w: torch.Tensor, rows: Rows, table: Table) -> None:
+def warn_about_erased_values(
+    names: list[str],
+    on: torch.Tensor,
+    on_before: torch.Tensor,
+    off: torch.Tensor,
+    off_before: torch.Tensor,
+) -> None:
     """A feature of which one value has hardly any weight left is not balanced but gone."""
-    v = rows.mass * w / (rows.mass @ w)
     erased = []
-    for name, column in zip(table.column_names, rows.features.T, strict=True):
-        for value, side in ((1, column), (0, 1 - column)):
-            if float(v @ side) < ERASED * float(rows.mass @ side):
+    sides = zip(names, on, on_before, off, off_before, strict=True)
+    for name, weight_on, all_on, weight_off, all_off in sides:
+        for value, left, before in ((1, weight_on, all_on), (0, weight_off, all_off)):
+            if float(left) < ERASED * float(before):
                 erased.append(f"{name} = {value}")
     if erased:
         warn_user(

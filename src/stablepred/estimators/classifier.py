@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import check_cv
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.objective import Rows, Strengths
+from stablepred.core.sharding import current_shards, total
 from stablepred.core.solvers import Settings, Solution
 from stablepred.core.threads import threads_for
 from stablepred.data.features import (
@@ -50,7 +51,7 @@ from stablepred.evaluation.validation import is_constant
 from stablepred.exceptions import ConstantPredictionWarning, InputError
 from stablepred.fitting import take_over_when_done
 from stablepred.persistence.onnx_export import write_onnx
-from stablepred.randomness import numpy_generator, root_seed
+from stablepred.randomness import RandomState, numpy_generator, root_seed
 
 # Below this share of the features' dependence the outcome has no part in it.
 LEAST_SHARE_THROUGH_OUTCOME = 0.1
@@ -164,7 +165,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         counted: bool = False,
     ) -> None:
         table = self._table(x, self._encode_outcome(labels, count), count, counted=counted)
-        with self._checkpoint(table, root_seed(self.random_state)) as (checkpoint, seed):
+        with self._checkpoint(table, _common_seed(self.random_state)) as (checkpoint, seed):
             self.random_state_ = seed
             self._fit_rows(
                 table,
@@ -185,7 +186,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         )
         with self._progress() as on_iteration:
             solution = self._solve(rows, self._settings(on_iteration, checkpoint), seed)
-        w = (solution.w / (rows.mass @ solution.w)).cpu().numpy()
+        w = (solution.w / total(rows.mass @ solution.w)).cpu().numpy()
         self._take_over(table, solution, w, seed)
         problem = self._head_problem(table, w, seed, solution.unfinished, checkpoint)
         self._fit_head(table, solution, problem, folds, seed)
@@ -238,11 +239,13 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     def _encode_outcome(self, labels: Any, count: FloatArray) -> FloatArray:
         check_classification_targets(labels)
         present = column_or_1d(labels)[count > 0]
-        self.classes_ = np.unique(present)
+        self.classes_ = np.unique(_labels_everywhere(present))
         if len(self.classes_) > 2:
+            kind = type_of_target(present, input_name="y")
+            if current_shards() is not None:
+                kind = f"multiclass, with {self.classes_.tolist()[:5]} over all shards"
             raise InputError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(present, input_name='y')}."
+                f"Only binary classification is supported. The type of the target is {kind}."
             )
         if len(self.classes_) < 2:
             raise InputError(
@@ -275,7 +278,8 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         self.n_iter_ = len(self.history_["total"])
         self.encoders_ = [_to_numpy(network.encoder) for network in solution.networks]
         self.balance_report_ = table.balance_report(w)
-        rng = numpy_generator(seed, "bootstrap")
+        shards = current_shards()
+        rng = numpy_generator(seed, "bootstrap", *([] if shards is None else [shards.rank]))
         effects = feature_effects(
             patterns.x, patterns.y, table.copies, w, rng, through_outcome=self._through_outcome()
         )
@@ -404,6 +408,22 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def _common_seed(random_state: RandomState) -> int:
+    """The seed of this fit; that of the first shard where there are several."""
+    shards, seed = current_shards(), root_seed(random_state)
+    return seed if shards is None else int(shards.exchanged(seed)[0])
+
+
+def _labels_everywhere(labels: NDArray[Any]) -> NDArray[Any]:
+    """The distinct labels, of all shards where there are several."""
+    shards = current_shards()
+    distinct = np.unique(labels)
+    if shards is None:
+        return distinct
+    everywhere = [np.array(labels) for labels in shards.exchanged(distinct.tolist())]
+    return np.concatenate(everywhere).astype(distinct.dtype)
 
 
 def _to_numpy(layers: list[Layer]) -> list[tuple[FloatArray, FloatArray]]:

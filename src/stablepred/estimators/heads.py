@@ -19,6 +19,7 @@ from torch import Tensor
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.patterns import Patterns, distinct_patterns
+from stablepred.core.sharding import array_total, total, totals
 from stablepred.evaluation.validation import is_constant, redrawn_environments, score
 from stablepred.exceptions import InputError
 from stablepred.persistence import storable
@@ -84,9 +85,9 @@ class HeadProblem:
     def _masses(self, count: FloatArray) -> tuple[BoolArray, Tensor, Tensor]:
         """The rows that are there, their shares, and their shares under the weights."""
         rows = count > 0
-        plain = torch.as_tensor(count[rows] / count[rows].sum())
+        plain = torch.as_tensor(count[rows] / array_total(count[rows].sum()))
         weighted = plain * torch.as_tensor(self.w[rows])
-        return rows, plain, weighted / weighted.sum()
+        return rows, plain, weighted / total(weighted.sum())
 
     def _head(self, z: Tensor, y: Tensor, v: Tensor, l1: float, start: Head) -> Head:
         return fit_head(
@@ -192,7 +193,8 @@ class EmbeddingHead(HeadProblem):
             else:
                 v = weighted if recipe.refit == "weighted" else plain
                 used = self.stable if recipe.only_stable else np.ones_like(self.stable)
-                share = float(v.sum() ** 2 / (v**2 / plain).sum())
+                first, second = totals(v.sum(), (v**2 / plain).sum())
+                share = float(first**2 / second)
                 # Without the other features fewer rows are distinct.
                 rows = distinct_patterns(x * used, y.numpy(), v.numpy())
                 predictors.append(self._refitted(rows, recipe.l1, used, share))

@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from stablepred.core.balancing import imbalance
+from stablepred.core.balancing import RawSums, imbalance_from
 from stablepred.core.weights import effective_share
 from stablepred.persistence import storable
 
@@ -106,9 +106,17 @@ def balance_report(
 ) -> BalanceReport:
     """The report for 0/1 features ``x``, row shares ``mass`` and balancing weights ``w``."""
     features, shares, weights = (torch.as_tensor(a) for a in (x, mass, w))
-
-    def table(v: torch.Tensor) -> pd.DataFrame:
-        return pd.DataFrame(imbalance(features, v).numpy(), index=names, columns=names)
-
+    before, after = (RawSums.of(features, v) for v in (shares, shares * weights))
     share = float(effective_share(weights, shares))
-    return BalanceReport(table(shares), table(shares * weights), n_rows, share)
+    return balance_report_from(before, after, names, n_rows, share)
+
+
+def balance_report_from(
+    before: RawSums, after: RawSums, names: list[str], n_rows: int, share: float
+) -> BalanceReport:
+    """The report from sums over rows, under the sample weights alone and with the others."""
+
+    def table(sums: RawSums) -> pd.DataFrame:
+        return pd.DataFrame(imbalance_from(sums).numpy(), index=names, columns=names)
+
+    return BalanceReport(table(before), table(after), n_rows, share)

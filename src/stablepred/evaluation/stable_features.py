@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from stablepred.core.head import Head, fit_head
+from stablepred.core.sharding import array_total, array_totals, current_shards, total
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
@@ -94,9 +95,9 @@ def weighted_effects(x: FloatArray, y: FloatArray, v: FloatArray) -> FloatArray:
 
     Zero where one side has no weight.
     """
-    on, off = v @ x, v @ (1 - x)
+    on, off, y_on, y_off = array_totals(v @ x, v @ (1 - x), (v * y) @ x, (v * y) @ (1 - x))
     with np.errstate(invalid="ignore", divide="ignore"):
-        gap = (v * y) @ x / on - (v * y) @ (1 - x) / off
+        gap = y_on / on - y_off / off
     return np.where((on > 0) & (off > 0), gap, 0.0)
 
 
@@ -135,11 +136,13 @@ def share_through_outcome(x: FloatArray, y: FloatArray, count: FloatArray) -> fl
     of y depend on each other given y. One where they do not depend on each other at all.
     """
     given_y = np.zeros((x.shape[1], x.shape[1]))
+    rows = array_total(count.sum())
     for value in (0.0, 1.0):
         stratum = y == value
-        given_y += count[stratum].sum() / count.sum() * _correlations(x[stratum], count[stratum])
+        share = array_total(count[stratum].sum()) / rows
+        given_y += share * _correlations(x[stratum], count[stratum])
     above = np.triu_indices(x.shape[1], 1)
-    chance = 1 / count.sum()
+    chance = 1 / rows
     total = np.mean(np.square(_correlations(x, count)[above])) - chance if len(above[0]) else 0.0
     if total <= 2 * chance:
         return 1.0
@@ -148,11 +151,20 @@ def share_through_outcome(x: FloatArray, y: FloatArray, count: FloatArray) -> fl
 
 def _correlations(x: FloatArray, count: FloatArray) -> FloatArray:
     """Correlations of all pairs; zero for a column without variance."""
-    centred = x - count @ x / count.sum()
-    covariance = centred.T @ (count[:, None] * centred) / count.sum()
+    rows, ones = array_totals(count.sum(), count @ x)
+    centred = x - ones / rows
+    covariance = array_total(centred.T @ (count[:, None] * centred)) / rows
     deviation = np.sqrt(np.diag(covariance))
     inverse = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
     return np.asarray(covariance * inverse[:, None] * inverse[None, :])
+
+
+def _mean(values: FloatArray, v: FloatArray) -> FloatArray:
+    """Weighted mean of one or several columns over all rows."""
+    if current_shards() is None:
+        return np.asarray(np.average(values, axis=0, weights=v))
+    weight, first = array_totals(v.sum(), v @ values)
+    return np.asarray(first / weight)
 
 
 class _Strata:
@@ -161,8 +173,9 @@ class _Strata:
     def __init__(self, x: FloatArray, y: FloatArray, count: FloatArray, w: FloatArray) -> None:
         self.x, self.y, self.v, self.squares = x, y, count * w, count * w**2
         self.features, self.outcome = torch.as_tensor(x), torch.as_tensor(y)
-        self.mass = torch.as_tensor(self.v / self.v.sum())
-        self.ridge = RIDGE * float(self.squares.sum() / self.v.sum() ** 2)
+        first, second = array_totals(self.v.sum(), self.squares.sum())
+        self.mass = torch.as_tensor(self.v / first)
+        self.ridge = RIDGE * float(second / first**2)
 
     def _regression(self, z: Tensor) -> Head:
         """A lightly penalised logistic regression of y on some columns."""
@@ -179,7 +192,7 @@ class _Strata:
         fitted = self._regression(z)
         wide = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
         chance = torch.sigmoid(fitted.logits(z))
-        curvature = wide.T @ ((self.mass * chance * (1 - chance))[:, None] * wide)
+        curvature = total(wide.T @ ((self.mass * chance * (1 - chance))[:, None] * wide))
         curvature.diagonal()[:-1] += 2 * self.ridge
         inverse = torch.linalg.pinv(curvature, hermitian=True)[:, :-1]  # (k + 1, k)
         step = inverse * (fitted.beta / inverse.diagonal().clamp_min(1e-300))
@@ -194,7 +207,7 @@ class _Strata:
             return 0.0
         z, own = self.features[:, others], self.features[:, [j]]
         evidence = self._regression(z).logits(z).numpy()
-        deviations = z - self.mass @ z
+        deviations = z - total(self.mass @ z)
         fitted = self._regression(torch.cat([z, own, own * deviations], dim=1))
         main, slopes = fitted.beta[len(others)], fitted.beta[len(others) + 1 :]
         effect = (main + deviations @ slopes).numpy()  # (n,)
@@ -206,12 +219,13 @@ class _Strata:
         centred = values.copy()
         for value in (0.0, 1.0):
             stratum = self.y == value
-            centred[stratum] -= np.average(values[stratum], axis=0, weights=self.v[stratum])
+            centred[stratum] -= _mean(values[stratum], self.v[stratum])
         return centred
 
     def _within_strata(self, features: FloatArray, evidence: FloatArray) -> FloatArray:
         """Minus the covariance of each feature with its evidence given y, over its deviation."""
         products = -self._centred(features) * self._centred(evidence)  # (n, k)
-        deviation = np.sqrt(self.squares @ products**2)
+        covariance, squares = array_totals(self.v @ products, self.squares @ products**2)
+        deviation = np.sqrt(squares)
         scores = np.zeros(products.shape[1])
-        return np.divide(self.v @ products, deviation, out=scores, where=deviation > 0)
+        return np.divide(covariance, deviation, out=scores, where=deviation > 0)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from stablepred.core.sharding import array_total, array_totals
 from stablepred.data.features import Dichotomizer
 from stablepred.exceptions import InputError
 
@@ -158,7 +159,13 @@ def criterion_value(
 
 def is_constant(probability: FloatArray, target: FloatArray) -> bool:
     """Whether predictions are (nearly) the same for every row."""
-    return bool(probability.std() <= CONSTANT_SPREAD * target.std())
+    return bool(_deviation(probability) <= CONSTANT_SPREAD * _deviation(target))
+
+
+def _deviation(values: FloatArray) -> float:
+    """Standard deviation over all rows."""
+    rows, first = array_totals(len(values), values.sum())
+    return float(np.sqrt(array_total(np.square(values - first / rows).sum()) / rows))
 
 
 # --- tables that are not 0/1 --------------------------------------------------------------------

@@ -1,0 +1,239 @@
+"""One fit by several processes, each with its own rows.
+
+Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. The losses
+are sums over rows, and only such sums travel: every process ends up with the model that one
+process with all rows would have fitted, and with the weights of its own rows.
+"""
+
+import itertools
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import torch.distributed as dist
+from numpy.typing import ArrayLike
+
+from stablepred.core.sharding import Shards, row_shards
+from stablepred.data.features import column_names, validated
+from stablepred.estimators.balancer import GlobalBalancer
+from stablepred.estimators.base import StableEstimator
+from stablepred.estimators.deep import DGBRClassifier, DLRClassifier
+from stablepred.estimators.gbr import GBRClassifier
+from stablepred.exceptions import InputError, ShardError
+
+__all__ = ["fit_shard"]
+
+Estimator = TypeVar("Estimator", bound=StableEstimator)
+
+SUPPORTED = (GlobalBalancer, GBRClassifier, DLRClassifier, DGBRClassifier)
+# Seconds in which the processes that are left say so, once one of them is gone.
+ROLL_CALL = 3.0
+
+_fits = itertools.count()
+
+
+def fit_shard(
+    estimator: Estimator,
+    X: ArrayLike,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    *,
+    timeout: float = 600.0,
+) -> Estimator:
+    """Fit an estimator together with the other processes, each on its own rows.
+
+    Every process of the group calls this with the same estimator and the same columns. The fitted
+    attributes are those of a fit on all rows, the same on every process, but ``sample_weight_``
+    (``weights_`` of a balancer) has the rows of this one. The intervals of ``feature_effects_``
+    are drawn anew for each number of processes.
+
+    Parameters
+    ----------
+    estimator : GlobalBalancer, GBRClassifier, DLRClassifier or DGBRClassifier
+        With ``order=1``, ``dichotomize="mean"`` or None, and nothing that is chosen on held-out
+        rows: ``l1`` is a number and ``refit`` is not ``"auto"``.
+    X, y, sample_weight : array-like
+        The rows of this process, at least 3 of them; ``y`` is not needed by a balancer.
+    timeout : float, default=600.0
+        Seconds to wait for the other processes before the fit is given up. The slowest process
+        must do its part of one evaluation in that time.
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    InputError
+        On every process, where the estimator is not one of these, a shard has no rows or rows
+        that cannot be used, or the shards differ in their columns or parameters.
+    ShardError
+        On the processes that are left, when one has failed or does not answer.
+    """
+    _join_processes(timeout)
+    with _shards(timeout) as shards:
+        _check_together(shards, estimator, X, y)
+        with row_shards(shards):
+            return estimator.fit(X, y, sample_weight)
+
+
+def _join_processes(timeout: float) -> None:
+    """Start torch.distributed from what torchrun has set, unless it runs already."""
+    if not dist.is_available():
+        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
+    if dist.is_initialized():
+        return
+    if "RANK" not in os.environ:
+        raise InputError(
+            "fit_shard needs several processes. Start the script with 'torchrun "
+            "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
+        )
+    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
+
+
+@contextmanager
+def _shards(timeout: float) -> Iterator[Shards]:
+    """A group of its own for one fit; its failure on one process ends it on all."""
+    limit = timedelta(seconds=timeout)
+    shards = Shards(dist.new_group(timeout=limit), limit)
+    roll = _Roll(next(_fits), shards)
+    try:
+        yield shards
+    except ShardError as error:
+        roll.leave(shards)
+        raise ShardError(roll.call(timeout)) from error
+    except BaseException as error:
+        roll.sign(f"failed with {type(error).__name__}: {error}")
+        roll.leave(shards)
+        raise
+    dist.destroy_process_group(shards.group)
+
+
+class _Roll:
+    """Where the processes sign when a fit ends early, so that the others can say who is gone."""
+
+    def __init__(self, number: int, shards: Shards) -> None:
+        self.rank, self.size = shards.rank, shards.size
+        store = dist.distributed_c10d._get_default_store()
+        self.store = dist.distributed_c10d.PrefixStore(f"stablepred/{number}", store)
+
+    def sign(self, text: str) -> None:
+        """Leave word for the others; where that is not possible, they see silence."""
+        try:
+            self.store.set(str(self.rank), text)
+        except RuntimeError:
+            return
+
+    def leave(self, shards: Shards) -> None:
+        """Close the connections, so that no other process goes on waiting."""
+        dist.destroy_process_group(shards.group)
+        shards.group = None
+
+    def call(self, timeout: float) -> str:
+        """What happened, as far as the processes that are left can tell."""
+        self.sign("")
+        others = [str(rank) for rank in range(self.size) if rank != self.rank]
+        words = self._words(others)
+        failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
+        silent = [
+            f"rank {rank} does not answer, it has ended or hangs (see its own output)"
+            for rank in others
+            if rank not in words
+        ]
+        slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
+        found = "; ".join(failed or silent) or slow
+        return f"the fit on {self.size} row shards was given up on rank {self.rank}: {found}."
+
+    def _words(self, others: list[str]) -> dict[str, str]:
+        """What the others have signed, once all have or the time is over."""
+        end = time.monotonic() + ROLL_CALL
+        signed: list[str] = []
+        try:
+            while time.monotonic() < end and len(signed) < len(others):
+                signed = [rank for rank in others if self.store.check([rank])]
+                time.sleep(0.05)
+            return {rank: self.store.get(rank).decode() for rank in signed}
+        except RuntimeError:  # the store went with the process that kept it
+            return {}
+
+
+# --- what must be the same, or there, on every process ------------------------------------------
+
+
+def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
+    """Compare notes; what is wrong on one process is an error on all of them."""
+    try:
+        note = {"error": "", **_note(shards, estimator, X, y)}
+    except ValueError as error:
+        note = {"error": str(error)}
+    notes = shards.exchanged(note)
+    errors = [other["error"] for other in notes]
+    if errors[0] and len(set(errors)) == 1:
+        raise InputError(errors[0])
+    if any(errors):
+        raise InputError(" ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text))
+    _compare("parameters", [other["parameters"] for other in notes])
+    _compare("columns", [other["columns"] for other in notes])
+
+
+def _note(shards: Shards, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+    _check_supported(estimator, shards)
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if rows == 0:
+        raise InputError(
+            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
+        )
+    probe = type(estimator)()
+    outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
+    validated(probe, X, *outcome, ensure_min_samples=3)
+    names = column_names(probe, probe.n_features_in_)
+    parameters = {k: v for k, v in estimator.get_params().items() if k != "random_state"}
+    kind = type(estimator).__name__
+    return {"columns": names, "parameters": [kind, *(f"{k}={v!r}" for k, v in parameters.items())]}
+
+
+def _check_supported(estimator: Any, shards: Shards) -> None:
+    if not isinstance(estimator, SUPPORTED):
+        names = ", ".join(kind.__name__ for kind in SUPPORTED)
+        raise InputError(f"fit_shard fits {names}, not {type(estimator).__name__}.")
+    estimator._check_parameters()
+    wanted = {
+        "order": (1,),
+        "dichotomize": ("mean", None),
+        "refit": (False, "weighted", "plain"),
+        "checkpoint": (None,),
+    }
+    for name, allowed in wanted.items():
+        value = getattr(estimator, name, allowed[0])
+        if value not in allowed:
+            listed = " or ".join(map(repr, allowed))
+            raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
+    if getattr(estimator, "l1", 0.0) == "auto":
+        raise InputError(
+            "on row shards l1 must be a number, not 'auto': choosing it needs folds over all rows. "
+            "Choose it on a sample of the rows that fits one process."
+        )
+    if (shards.device.type == "cuda") != (estimator.device == "cuda"):
+        raise InputError(
+            f"device={estimator.device!r} does not go with the backend "
+            f"{dist.get_backend(shards.group)!r}: nccl needs device='cuda', gloo device='cpu' or "
+            "'auto'."
+        )
+
+
+def _compare(what: str, notes: list[list[str]]) -> None:
+    """Refuse shards that differ, with the first difference found."""
+    for rank, note in enumerate(notes):
+        if note == notes[0]:
+            continue
+        here = [name for name in note if name not in notes[0]]
+        missing = [name for name in notes[0] if name not in note]
+        difference = f"has {here[:5]} and not {missing[:5]}"
+        if not here and not missing:
+            difference = f"has {note[:5]} where rank 0 has {notes[0][:5]}"
+        raise InputError(
+            f"every shard needs the same {what}, but rank {rank} {difference} of rank 0."
+        )

@@ -1,0 +1,267 @@
+"""One process of a fit on row shards: what tests/test_distributed.py starts several of.
+
+Usage: shard_worker.py fits|failures FOLDER; the number of the process and the way to the others are
+in the environment, as torchrun sets them. Each process writes what it found to FOLDER/RANK.json.
+"""
+
+import json
+import os
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.distributed as dist
+
+import stablepred
+from stablepred.core import sharding
+from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.descent import Block
+from stablepred.core.head import Head
+from stablepred.core.network_loss import network_loss
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import Rows, Strengths, all_terms, embedded_balance
+from stablepred.core.sharding import Shards, in_every_shard, row_shards
+from stablepred.data import SyntheticWorld
+from stablepred.distributed import fit_shard
+from stablepred.exceptions import StablepredWarning
+
+MODELS = {
+    "GlobalBalancer": stablepred.GlobalBalancer(),
+    "GBR": stablepred.GBRClassifier(l1=0.01, refit=False, random_state=0),
+    "GBR refitted": stablepred.GBRClassifier(l1=0.01, refit="weighted", random_state=0),
+    "GBR of the paper": stablepred.GBRClassifier.from_paper(random_state=0),
+    "DLR": stablepred.DLRClassifier(max_iter=2, random_state=0),
+    "DGBR": stablepred.DGBRClassifier(l1=1e-3, refit=False, max_iter=2, random_state=0),
+    "DGBR on features": stablepred.DGBRClassifier(
+        l1=1e-3, refit="plain", head="features", n_encoders=2, max_iter=2, random_state=0
+    ),
+    "DGBR alternating": stablepred.DGBRClassifier(
+        solver="alternating", l1=1e-3, refit=False, max_iter=2, random_state=0
+    ),
+}
+
+
+def table(rows=300):
+    """Numbers, text labels and sample weights, with many rows that stand in several shards."""
+    train = SyntheticWorld("s_indep_v", n_features=7).sample(rows, bias_rate=0.75, random_state=0)
+    rng = np.random.default_rng(0)
+    X = np.asarray(train.X, dtype=float)
+    X[:, 2] = X[:, 2] * 2 + rng.normal(size=rows)
+    X[:, 5] = 7.0  # constant
+    return X, np.where(np.asarray(train.y) > 0, "yes", "no"), rng.integers(0, 4, rows).astype(float)
+
+
+def shard(rank, size, rows):
+    """The rows of one process: unequal numbers, in no order."""
+    order = np.random.default_rng(1).permutation(rows)
+    return np.split(order, [rows // 2 + 10 * k for k in range(size - 1)])[rank]
+
+
+def core_problem(rank=0, size=1, rows=200, p=6):
+    """Losses over some rows, a function of variables that all have, and of the rows' own."""
+    generator = torch.Generator().manual_seed(3)
+    draw = {"generator": generator, "dtype": torch.float64}
+    x, y = (torch.rand(rows, p, **draw) < 0.4).double(), (torch.rand(rows, **draw) < 0.5).double()
+    mass, omega = torch.rand(rows, **draw), torch.rand(rows, **draw)
+    network = AutoEncoder.random(p, (4, 3), generator)
+    head = Head(torch.randn(3, **draw), torch.randn((), **draw))
+    mine = np.arange(rows) if size == 1 else shard(rank, size, rows)
+    mass = mass / mass.sum()
+    return Rows(x[mine], y[mine], mass[mine], p), omega[mine], network, head, mine
+
+
+def losses_and_gradients(rows, omega, network, head):
+    """Each loss with its gradient in the rows' own variables or in the network."""
+    strengths = Strengths(balance=1.0, reconstruction=0.1, l2=0.01, network_l2=0.02)
+    fixed = EmbeddedBalance(network.frozen().encoder, rows.x, None)
+    own = {
+        "terms": lambda w: sum(all_terms(rows, w, head, network, True).values()),
+        "raw": lambda w: raw_balance(rows.x, rows.mass * w),
+        "fixed embedding": lambda w: fixed(rows.mass * w),
+    }
+    found = {}
+    for name, loss in own.items():
+        variable = omega.clone().requires_grad_()
+        value = loss(variable)
+        value.backward()
+        found[name] = float(value), variable.grad
+    common = [*network.parameters(), head.beta, head.intercept]
+    for tensor in common:
+        tensor.requires_grad_().grad = None
+    everywhere = network.rebuilt(in_every_shard(network.parameters()))
+    balance = embedded_balance(rows, omega, everywhere, everywhere.encode(rows.x), True)
+    value = network_loss(rows, omega, network, head, strengths) + balance
+    value.backward()
+    found["network"] = float(value), torch.cat([tensor.grad.reshape(-1) for tensor in common])
+    return found
+
+
+def check_core(rank, size):
+    """Differences from one process: losses, gradients; and the bytes of one evaluation."""
+    with torch.no_grad():
+        rows, omega, network, head, _ = core_problem()
+    alone = losses_and_gradients(rows, omega, network, head)
+    rows, omega, network, head, mine = core_problem(rank, size)
+    sent = []
+    send = dist.all_reduce
+
+    def counted(message, *arguments, **options):
+        sent.append(message.numel() * message.element_size())
+        return send(message, *arguments, **options)
+
+    with row_shards(Shards(dist.group.WORLD, sharding.timedelta(seconds=60))):
+        together = losses_and_gradients(rows, omega, network, head)
+        dist.all_reduce = counted
+        raw_balance(rows.x, rows.mass * omega)
+        raw, sent[:] = list(sent), []
+        network_loss(rows, omega, network, head, Strengths())
+        net, sent[:] = list(sent), []
+        fixed = EmbeddedBalance(network.frozen().encoder, rows.x, None)
+        fixed(rows.mass * omega)
+        embedded, sent[:] = list(sent), []
+        step = Block([omega.clone()], steps=1, part=torch.ones_like(omega))
+        step.lower(lambda: all_terms_of_weights(rows, step.variables[0]))
+        step_bytes, sent[:] = sorted(sent), []
+        dist.all_reduce = send
+    differences = {}
+    for name, (value, slopes) in together.items():
+        expected, of_all = alone[name]
+        of_mine = of_all if name == "network" else of_all[mine]
+        differences[name] = abs(value - expected), float((slopes - of_mine).abs().max())
+    return {"differences": differences, "bytes": [raw, net, embedded, step_bytes]}
+
+
+def all_terms_of_weights(rows, omega):
+    return raw_balance(rows.x, rows.mass * omega.square())
+
+
+def check_fits(rank, size, folder):
+    """Differences of each model from the one that a single process fits."""
+    X, y, weight = table()
+    mine = shard(rank, size, len(y))
+    found = {}
+    for name, model in MODELS.items():
+        fit_shard(model, X[mine], y[mine], weight[mine])
+        one = type(model)(**model.get_params()).fit(X, y, weight)
+        balancer = name == "GlobalBalancer"
+        weights = "weights_" if balancer else "sample_weight_"
+        pairs = {
+            "weights": (getattr(model, weights), getattr(one, weights)[mine]),
+            "imbalance": (model.balance_report_.after, one.balance_report_.after),
+            "share": (model.balance_report_.effective_share, one.balance_report_.effective_share),
+            "rows": (model.balance_report_.n_rows, one.balance_report_.n_rows),
+            "cuts": (model.dichotomizer_.thresholds_, one.dichotomizer_.thresholds_),
+            "history": (model.history_["total"], one.history_["total"]),
+        }
+        if not balancer:
+            effects = ["effect", "explaining_away", "stable"]
+            pairs |= {
+                "coefficients": (model.coef_, one.coef_),
+                "intercept": (model.intercept_, one.intercept_),
+                "effects": (
+                    model.feature_effects_[effects].to_numpy(float),
+                    one.feature_effects_[effects].to_numpy(float),
+                ),
+                "predictions": (model.predict_proba(X), one.predict_proba(X)),
+            }
+            assert model.classes_.tolist() == ["no", "yes"]
+        arrays = {k: [np.asarray(value) for value in pair] for k, pair in pairs.items()}
+        found[name] = {k: float(np.abs(a - b).max()) for k, (a, b) in arrays.items()}
+        if rank == 0:
+            model.save(folder / "model.stablepred")
+            again = stablepred.load(folder / "model.stablepred")
+            assert again.history_["total"].tolist() == model.history_["total"].tolist()
+    random = stablepred.DLRClassifier(max_iter=1)
+    found["without a seed"] = fit_shard(random, X[mine], y[mine]).coef_.tolist()
+    return found
+
+
+# --- what goes wrong ----------------------------------------------------------------------------
+
+
+def error_of(action):
+    """Kind and message of what an action raises, and the seconds it took."""
+    start = time.monotonic()
+    try:
+        action()
+    except Exception as error:
+        return [type(error).__name__, str(error), time.monotonic() - start]
+    return ["", "", time.monotonic() - start]
+
+
+def at_message(number, action):
+    """Do something in place of a process's so-many-th message."""
+    reduced, seen = Shards.reduced, []
+
+    def instead(self, *arguments):
+        seen.append(1)
+        if len(seen) == number:
+            action()
+        return reduced(self, *arguments)
+
+    Shards.reduced = instead
+    return lambda: setattr(Shards, "reduced", reduced)
+
+
+def check_failures(rank, size, folder):
+    """What each process is told when one of them, the second, is to blame."""
+    X, y, _ = table()
+    mine = shard(rank, size, len(y))
+    X, y = X[mine], y[mine]
+    model = MODELS["GBR"]
+    guilty = rank == 1
+    bad = {
+        "no rows": lambda: fit_shard(model, X[:0] if guilty else X, y[:0] if guilty else y),
+        "columns": lambda: fit_shard(model, X[:, :6] if guilty else X, y),
+        "parameters": lambda: fit_shard(model.set_params(l1=0.02 if guilty else 0.01), X, y),
+        "missing value": lambda: fit_shard(model, X * (np.nan if guilty else 1.0), y),
+        "auto": lambda: fit_shard(stablepred.GBRClassifier(refit=False), X, y),
+        "order": lambda: fit_shard(stablepred.GlobalBalancer(order=2), X),
+        "kind": lambda: fit_shard(stablepred.Dichotomizer(), X, y),
+        "three labels": lambda: fit_shard(model, X, np.where(y == "no", "no", f"yes{rank}")),
+    }
+    found = {}
+    for name, action in bad.items():
+        found[name] = error_of(action)
+        model.set_params(l1=0.01)
+    model = stablepred.GlobalBalancer(max_iter=2)
+
+    def full():
+        raise MemoryError("no room")
+
+    restore = at_message(30, full) if guilty else lambda: None
+    found["failure"] = error_of(lambda: fit_shard(model, X, y))
+    restore()
+    restore = at_message(30, lambda: time.sleep(4)) if guilty else lambda: None
+    found["slow"] = error_of(lambda: fit_shard(model, X, y, timeout=1.5))
+    restore()
+    found["afterwards"] = error_of(lambda: fit_shard(model, X, y))
+    if guilty:
+        (folder / f"{rank}.json").write_text(json.dumps(found))
+        at_message(30, lambda: os._exit(3))
+    found["death"] = error_of(lambda: fit_shard(model, X, y, timeout=20))
+    return found
+
+
+def main(task, folder):
+    warnings.simplefilter("ignore", StablepredWarning)
+    torch.set_num_threads(1)
+    if task == "fits":
+        rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        found = check_fits(rank, size, folder)  # fit_shard joins the processes by itself
+        found["core"] = check_core(rank, size)
+    else:
+        dist.init_process_group("gloo", timeout=sharding.timedelta(seconds=60))
+        found = check_failures(dist.get_rank(), dist.get_world_size(), folder)
+    (folder / f"{dist.get_rank()}.json").write_text(json.dumps(found))
+    if task == "fits":
+        dist.destroy_process_group()
+    else:
+        os._exit(0)  # the group has lost a member and cannot be closed in order
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
