@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-BENCHMARKS := same_balance gram_evaluation whole_fit growth
+BENCHMARKS := gram_evaluation growth same_balance two_processes whole_fit
 
 .PHONY: demo test test-long check bench clean
 

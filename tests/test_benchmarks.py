@@ -11,7 +11,7 @@ from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient
 from stablepred.core.objective import embedding_scale
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SCRIPTS = ["gram_evaluation", "growth", "same_balance", "whole_fit"]
+SCRIPTS = ["gram_evaluation", "growth", "same_balance", "two_processes", "whole_fit"]
 
 
 @pytest.fixture
