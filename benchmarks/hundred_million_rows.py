@@ -157,8 +157,9 @@ What the fit's cost depends on is the number of distinct rows (10^6 rows each):
 {by_patterns}
 
 Command: `{record["command"]}`
-On: {record["hardware"]}; load average at the start {record["load_average"]:.1f}.
-"""
+On: {record["hardware"]}; load average at the start {record["load_average"]:.1f}. Where that is
+more than there are cores, other work was going on and the processor seconds are to be compared.
+{record["note"]}"""
 
 
 def write(record, folder):
@@ -184,6 +185,7 @@ def main():
         "command": shlex.join(["python", "benchmarks/hundred_million_rows.py", *given]),
         "hardware": hardware(),
         "load_average": os.getloadavg()[0],
+        "note": "",
         "by_rows": [],
         "by_patterns": [],
     }
