@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+BENCHMARKS := same_balance gram_evaluation whole_fit growth
 
-.PHONY: demo test test-long check clean
+.PHONY: demo test test-long check bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/stablepred demo
@@ -20,6 +21,10 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pip check
+
+# Times side by side, as ratios, into results/bench; wants a machine that does nothing else.
+bench: $(INSTALLED)
+	for script in $(BENCHMARKS); do $(BIN)/python benchmarks/$$script.py || exit 1; done
 
 clean:
 	rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis stablepred-demo

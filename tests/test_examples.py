@@ -31,6 +31,13 @@ def test_two_cheats_prints_every_model(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 8
 
 
+def test_variants_prints_every_variant_in_every_world(capsys, monkeypatch):
+    example = load("variants")
+    monkeypatch.setattr(example, "WORLDS", {"P(V|S)": example.WORLDS["P(V|S)"]})
+    example.main(range(1), rows=200, test_rows=200)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 6 + len(example.CHANGES)
+
+
 def test_own_csv_trains_in_one_region_and_judges_in_both(capsys, tmp_path):
     example = load("own_csv")
     example.make_csv(tmp_path / "customers.csv", rows=400)

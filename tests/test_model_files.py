@@ -49,7 +49,7 @@ def test_a_file_of_any_format_loads_and_answers_as_it_did(path):
     expected = json.loads((path.parent / "answers.json").read_text())[path.stem]
     model = stablepred.load(path)
     assert type(model).__name__ == expected["kind"]
-    rows = np.array(expected["rows"])
+    rows = expected["rows"]
     if expected["names"] is not None:
         rows = pd.DataFrame(rows, columns=expected["names"])
     for method, answer in expected["answers"].items():
@@ -62,6 +62,13 @@ def test_a_file_of_any_format_loads_and_answers_as_it_did(path):
 
 def test_there_are_files_of_every_format():
     assert [folder.name for folder in FORMATS] == [f"format-{k + 1}" for k in range(FORMAT)]
+
+
+def test_every_kind_of_model_is_among_the_files_of_this_format():
+    answers = json.loads((FORMATS[-1] / "answers.json").read_text())
+    assert sorted(answers) == sorted(path.stem for path in FORMATS[-1].glob("*.safetensors"))
+    public = {name for name in stablepred.__all__ if hasattr(getattr(stablepred, name), "save")}
+    assert {answer["kind"] for answer in answers.values()} == public | {"TableModel"}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -31,7 +31,7 @@ REQUIRED = {
     "worst_error",
 }
 
-COMMON = {"random_state", "max_iter", "tol", "device", "verbose", "dichotomize"}
+COMMON = {"random_state", "max_iter", "tol", "device", "verbose", "dichotomize", "checkpoint"}
 GBR = {
     *("balance", "weight_l2", "l2", "l1", "weight_sum", "order", "solver", "refit", "cv"),
 }

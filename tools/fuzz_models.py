@@ -8,40 +8,38 @@ of this library, and a model that can be used: it predicts finite probabilities,
 copied and saved. Anything else is a finding: another exception, a warning, a crash, more than a
 second of processor time, more memory than twice the size of the file and the reader's allowance.
 
-The work is done in child processes, one after the other, so that a crash ends only one of them.
-The record goes to ``results/trust``; it depends on the number of files and the seed alone, but for
-times and memory.
+The record goes to ``results/trust``, and grows while the tool runs; it depends on the number of
+files and the seed alone, but for times and memory.
 """
 
 import argparse
 import json
-import multiprocessing
 import platform
 import sys
 import tempfile
 import time
 import tracemalloc
 import warnings
-from collections import Counter
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from fuzzing import Observation, Tally, change_table, run
 from model_mutations import mutated
 from sklearn.base import clone
 
 import stablepred
-from stablepred.exceptions import ModelFileError
+from stablepred.data import TableModel
+from stablepred.exceptions import ModelFileError, TableWarning
 from stablepred.persistence import save
 from stablepred.persistence.container import HEADER, OBJECTS
 
 ROOT = Path(__file__).parent.parent
 STORED = ROOT / "tests" / "data" / "models"
 ALLOWANCE = 2 * HEADER + OBJECTS  # the header as bytes and as text, and what its JSON unfolds to
+FACTOR = 2  # the file, and what is made of it
 SECONDS = 1.0
-BATCH = 2000
 
 
 def originals() -> list[tuple[str, bytes]]:
@@ -56,16 +54,27 @@ def check_usable(model: Any, path: Path) -> None:
     save(model, path)
     if hasattr(model, "get_params"):
         clone(model)
-    if not hasattr(model, "n_features_in_"):
+    if isinstance(model, TableModel):
+        json.dumps(model.summary())
+    elif not hasattr(model, "n_features_in_"):
         return
-    rng = np.random.default_rng(0)
-    rows = (rng.random((20, model.n_features_in_)) < 0.5).astype(float)
-    rows[0], rows[1] = 0.0, 1.0
-    if hasattr(model, "feature_names_in_"):
-        rows = pd.DataFrame(rows, columns=model.feature_names_in_)
+    rows = random_rows(model)
     for method in ("predict_proba", "predict", "decision_function", "transform"):
         if hasattr(model, method):
             _check_answer(model, method, np.asarray(getattr(model, method)(rows)))
+
+
+def random_rows(model: Any) -> Any:
+    """Rows that a model can be asked about: 0 and 1; for a model of a table texts as well."""
+    rng = np.random.default_rng(0)
+    if isinstance(model, TableModel):
+        columns = model.encoder.used_columns
+        values = np.array(["0", "1", "-2.5", "1e300", "clerk", "True", "", None], dtype=object)
+        return pd.DataFrame(rng.choice(values, (20, len(columns))), columns=columns)
+    rows = (rng.random((20, model.n_features_in_)) < 0.5).astype(float)
+    rows[0], rows[1] = 0.0, 1.0
+    names = getattr(model, "feature_names_in_", None)
+    return rows if names is None else pd.DataFrame(rows, columns=names)
 
 
 def _check_answer(model: Any, method: str, answer: np.ndarray) -> None:
@@ -75,16 +84,6 @@ def _check_answer(model: Any, method: str, answer: np.ndarray) -> None:
         raise AssertionError("probabilities do not add up to one")
     if method == "predict" and hasattr(model, "classes_"):
         assert np.isin(answer, model.classes_).all(), "a label that is no class"
-
-
-@dataclass
-class Observation:
-    """What happened to one file."""
-
-    verdict: str  # refused, loaded or failed
-    detail: str
-    seconds: float
-    peak: int
 
 
 def observed(path: Path) -> Observation:
@@ -110,49 +109,18 @@ def observed(path: Path) -> Observation:
     return Observation(verdict, detail, seconds, peak)
 
 
-@dataclass
-class Tally:
-    """What happened to many files."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    changes: dict[str, Counter[str]] = field(default_factory=dict)
-    findings: list[dict[str, Any]] = field(default_factory=list)
-    seconds: float = 0.0
-    beyond_twice: int = 0
-
-    def add(self, number: int, name: str, how: str, size: int, seen: Observation) -> None:
-        """Count one file, and keep it if it is a finding."""
-        sealed = "sealed again" if number % 2 == 0 else "not sealed again"
-        self.counts[f"{seen.verdict}, {sealed}"] += 1
-        self.changes.setdefault(how, Counter())[seen.verdict] += 1
-        beyond_twice = seen.peak - 2 * size
-        self.seconds = max(self.seconds, seen.seconds)
-        self.beyond_twice = max(self.beyond_twice, beyond_twice)
-        if seen.verdict == "failed" or seen.seconds > SECONDS or beyond_twice > ALLOWANCE:
-            self.findings.append(
-                {"number": number, "file": name, "change": how, "size": size} | vars(seen)
-            )
-
-    def merge(self, other: "Tally") -> None:
-        """Add what another process counted."""
-        self.counts += other.counts
-        for how, counts in other.changes.items():
-            self.changes.setdefault(how, Counter()).update(counts)
-        self.findings += other.findings
-        self.seconds = max(self.seconds, other.seconds)
-        self.beyond_twice = max(self.beyond_twice, other.beyond_twice)
-
-
 def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) -> Tally:
     """Spoil, load and judge the files of these numbers; ``reached.value`` follows.
 
     ``warm``: load all files as they are first, so that importing and caching are not counted.
     """
-    tally, files = Tally(), originals()
+    tally, files = Tally(SECONDS, FACTOR, ALLOWANCE), originals()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         # A filter may drop every feature; scikit-learn says so whenever it is used.
         warnings.filterwarnings("ignore", "No features were selected")
+        # The rows that a model of a table is asked about hold what was not there in training.
+        warnings.simplefilter("ignore", TableWarning)
         path = Path(folder) / "model"
         for _, blob in files if warm else ():
             path.write_bytes(blob)
@@ -164,40 +132,17 @@ def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) 
             name, blob = files[int(rng.integers(len(files)))]
             how, spoiled = mutated(rng, blob, seal=number % 2 == 0)
             path.write_bytes(spoiled)
-            tally.add(number, name, how, len(spoiled), observed(path))
+            seen = observed(path)
+            seen.detail = f"{name}: {seen.detail}"
+            group = "sealed again" if number % 2 == 0 else "not sealed again"
+            tally.add(number, group, how, len(spoiled), seen)
     return tally
-
-
-def _child(numbers: range, seed: int, reached: Any, results: Any) -> None:
-    results.put(tally_of(numbers, seed, reached))
-
-
-def run(n_files: int, seed: int) -> Tally:
-    """All files, in batches; a child that crashes or hangs is a finding, and the rest goes on."""
-    total, first = Tally(), 0
-    while first < n_files:
-        numbers = range(first, min(first + BATCH, n_files))
-        reached = multiprocessing.Value("q", first)
-        results: Any = multiprocessing.Queue()
-        child = multiprocessing.Process(target=_child, args=(numbers, seed, reached, results))
-        child.start()
-        try:
-            total.merge(results.get(timeout=1.0 * BATCH))
-            first = numbers.stop
-        except Exception:
-            child.terminate()
-            finding = {"number": reached.value, "verdict": "crashed", "detail": "the child died"}
-            total.findings.append(finding)
-            first = reached.value + 1
-        child.join()
-        print(f"{first:,} files, {len(total.findings)} findings", file=sys.stderr, flush=True)
-    return total
 
 
 def record(tally: Tally, n_files: int, seed: int) -> dict[str, Any]:
     """What is kept of a run."""
     return {
-        "command": f"nice -n 10 python tools/fuzz_models.py --files {n_files} --seed {seed}",
+        "command": f"python tools/fuzz_models.py --files {n_files} --seed {seed}",
         "stablepred": stablepred.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -207,7 +152,7 @@ def record(tally: Tally, n_files: int, seed: int) -> dict[str, Any]:
         "counts": dict(sorted(tally.counts.items())),
         "by_last_change": {how: dict(counts) for how, counts in sorted(tally.changes.items())},
         "longest_seconds": round(tally.seconds, 3),
-        "most_bytes_beyond_twice_the_size": tally.beyond_twice,
+        "most_bytes_beyond_twice_the_size": tally.beyond,
         "allowance_bytes": ALLOWANCE,
         "findings": tally.findings,
     }
@@ -237,12 +182,7 @@ def as_markdown(kept: dict[str, Any]) -> str:
         f"{kept['most_bytes_beyond_twice_the_size'] / 1e6:.1f} MB, where the fixed allowance of "
         f"the reader is {kept['allowance_bytes'] / 1e6:.1f} MB.",
         "",
-        "| last change | refused | loaded | failed |",
-        "|---|---|---|---|",
-        *(
-            f"| {how} | {c.get('refused', 0):,} | {c.get('loaded', 0):,} | {c.get('failed', 0):,} |"
-            for how, c in kept["by_last_change"].items()
-        ),
+        *change_table(kept["by_last_change"]),
     ]
     return "\n".join(lines) + "\n"
 
@@ -254,11 +194,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "trust")
     options = parser.parse_args()
-    kept = record(run(options.files, options.seed), options.files, options.seed)
     options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "fuzz-models.json").write_text(json.dumps(kept, indent=1) + "\n")
-    (options.output / "fuzz-models.md").write_text(as_markdown(kept))
-    sys.exit(1 if kept["findings"] else 0)
+
+    def keep(tally: Tally, files: int) -> None:
+        kept = record(tally, files, options.seed)
+        (options.output / "fuzz-models.json").write_text(json.dumps(kept, indent=1) + "\n")
+        (options.output / "fuzz-models.md").write_text(as_markdown(kept))
+
+    total = Tally(SECONDS, FACTOR, ALLOWANCE)
+    run(tally_of, total, options.files, options.seed, keep)
+    sys.exit(1 if total.findings else 0)
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
+from byte_mutations import BLIND as ANYWHERE
+from byte_mutations import ByteChange, Generator, pick
 
 from stablepred.persistence.container import sealed
-
-Generator = np.random.Generator
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e300, 1.7e308, -1.7e308, np.nan, np.inf, -np.inf)
 VALUES: tuple[Any, ...] = (
@@ -32,40 +32,7 @@ NAMES = ("predict", "__class__", "__dict__", "_x", "coef_", "x_", "x", "state", 
 DTYPES = ("F64", "F32", "F16", "BF16", "I64", "I8", "U8", "BOOL", "U64", "x", None)
 
 
-def pick(rng: Generator, items: Any) -> Any:
-    """One of the items, as it is."""
-    return items[int(rng.integers(len(items)))]
-
-
 # --- blind changes ---
-
-
-def _flip_bits(rng: Generator, blob: bytearray) -> None:
-    for _ in range(int(rng.integers(1, 9))):
-        blob[int(rng.integers(len(blob)))] ^= 1 << int(rng.integers(8))
-
-
-def _set_bytes(rng: Generator, blob: bytearray) -> None:
-    place = int(rng.integers(len(blob)))
-    blob[place : place + int(rng.integers(1, 17))] = rng.bytes(int(rng.integers(1, 17)))
-
-
-def _cut(rng: Generator, blob: bytearray) -> None:
-    del blob[int(rng.integers(len(blob))) :]
-
-
-def _remove(rng: Generator, blob: bytearray) -> None:
-    place = int(rng.integers(len(blob)))
-    del blob[place : place + int(rng.integers(1, 65))]
-
-
-def _repeat(rng: Generator, blob: bytearray) -> None:
-    place = int(rng.integers(len(blob)))
-    blob[place:place] = blob[place : place + int(rng.integers(1, 200))] * int(rng.integers(1, 5))
-
-
-def _append(rng: Generator, blob: bytearray) -> None:
-    blob += rng.bytes(int(rng.integers(1, 500)))
 
 
 def _header_length(rng: Generator, blob: bytearray) -> None:
@@ -83,9 +50,7 @@ def _swap_digits(rng: Generator, blob: bytearray) -> None:
             blob[pick(rng, places)] = pick(rng, signs)
 
 
-BLIND: tuple[Callable[[Generator, bytearray], None], ...] = (
-    *(_flip_bits, _set_bytes, _cut, _remove, _repeat, _append, _header_length, _swap_digits),
-)
+BLIND: tuple[ByteChange, ...] = (*ANYWHERE, _header_length, _swap_digits)
 
 
 # --- changes that know the structure ---

@@ -4,7 +4,8 @@
 
 The files go to ``tests/data/models/format-N``, with what each model answers on a few rows in
 ``answers.json``. A test loads every one of them, of every format there ever was, and compares. Run
-this once when a new format is introduced; files of an older format are never written again.
+this when a new format or a new kind of model is introduced: only what is missing from the current
+format is written, and a file that is there is never written again.
 """
 
 import json
@@ -27,8 +28,9 @@ from stablepred import (
     GlobalBalancer,
     OverlapFilter,
 )
+from stablepred.data import fit_table
 from stablepred.exceptions import StablepredWarning
-from stablepred.persistence import FORMAT
+from stablepred.persistence import FORMAT, save
 
 FOLDER = Path(__file__).parent.parent / "tests" / "data" / "models"
 N_ROWS, N_PROBES = 60, 6
@@ -45,6 +47,17 @@ def training_data() -> tuple[pd.DataFrame, np.ndarray]:
     y = (0.05 * (age - 44) + owner + rng.normal(0, 0.7, N_ROWS) > 0.5).astype(int)
     frame = pd.DataFrame({"age": age, "income": income, "owner": owner, "urban, or not": urban})
     return frame, y
+
+
+def raw_table() -> pd.DataFrame:
+    """The same people as a table comes: text, missing values, truth values, a target of words."""
+    frame, y = training_data()
+    rng = np.random.default_rng(9)
+    frame["income"] = frame["income"].where(rng.random(N_ROWS) < 0.8)
+    frame["job"] = rng.choice(["clerk", "cook", "smith"], N_ROWS)
+    frame["owner"] = frame["owner"] == 1
+    frame["buys"] = np.where(y == 1, "yes", "no")
+    return frame
 
 
 def models() -> dict[str, Any]:
@@ -86,25 +99,46 @@ def fitted_models() -> dict[str, tuple[Any, Any]]:
         kept = None if name == "gbr-not-cut" else "mean"
         model = GBRClassifier(l1=0.003, refit=False, dichotomize=kept, random_state=0)
         fits[name] = (model.fit(X, labels), X)
+    raw = raw_table()
+    for name, estimator in (
+        ("table", DGBRClassifier(hidden=(4, 3), cv=2, max_iter=5, random_state=0)),
+        ("table-lr", LogisticRegression()),
+    ):
+        fits[name] = (fit_table(raw, "buys", estimator), raw.drop(columns="buys"))
     fits["dgbr-not-fitted"] = (DGBRClassifier(hidden=(5, 2), l1=0.1), frame)
     return fits
 
 
+def plain_rows(X: Any) -> list[list[Any]]:
+    """Rows as JSON has them: numbers, and texts as they are, None where missing."""
+    rows = np.asarray(X[:N_PROBES], dtype=object).tolist()
+    return [[_plain(value) for value in row] for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | bool):
+        return value
+    return None if np.isnan(value) else float(value)
+
+
 def main() -> None:
-    """Write the files and the answers."""
+    """Write the files and the answers that are missing."""
     folder = FOLDER / f"format-{FORMAT}"
-    folder.mkdir(parents=True)
-    answers: dict[str, Any] = {}
+    folder.mkdir(parents=True, exist_ok=True)
+    known = folder / "answers.json"
+    answers: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StablepredWarning)
         fits = fitted_models()
     for name, (model, X) in fits.items():
-        model.save(folder / f"{name}.safetensors")
+        if name in answers:
+            continue
+        save(model, folder / f"{name}.safetensors")
         rows = X[:N_PROBES]
-        fitted = any(key.endswith("_") for key in vars(model))
+        fitted = any(key.endswith("_") for key in vars(model)) or not hasattr(model, "fit")
         answers[name] = {
             "kind": type(model).__name__,
-            "rows": np.asarray(rows, dtype=float).tolist(),
+            "rows": plain_rows(X),
             "names": list(X) if isinstance(X, pd.DataFrame) else None,
             "answers": {
                 method: getattr(model, method)(rows).tolist()
@@ -112,7 +146,7 @@ def main() -> None:
                 if fitted and hasattr(model, method)
             },
         }
-    (folder / "answers.json").write_text(json.dumps(answers, indent=1) + "\n")
+    known.write_text(json.dumps(answers, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,10 @@ class ModelFileError(InputError):
     """A model file is damaged, foreign, or not a model file at all."""
 
 
+class CheckpointError(InputError):
+    """A checkpoint is damaged, foreign, or of another fit."""
+
+
 class ShardError(RuntimeError):
     """A fit on row shards cannot go on; the message says which process is to blame and why."""
 
@@ -33,6 +37,10 @@ class CollapsedEmbeddingWarning(StablepredWarning):
 
 class ConstantFeatureWarning(StablepredWarning):
     """A feature (or a pair of features) has one value only and takes no part in the fit."""
+
+
+class RedundantFeatureWarning(StablepredWarning):
+    """Two features are equal in every row, or opposite, so that no weights can balance them."""
 
 
 class OverlapWarning(StablepredWarning):

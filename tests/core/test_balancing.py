@@ -9,6 +9,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from torch.autograd import gradcheck
 
+from stablepred.core import balancing
 from stablepred.core.balancing import (
     EmbeddedBalance,
     balance_and_gradient,
@@ -143,6 +144,39 @@ def test_embeddings_made_anew_at_each_evaluation_give_the_loss_of_the_kept_ones(
         one.backward()
         other.backward()
         torch.testing.assert_close(first.grad, second.grad, rtol=1e-10, atol=1e-14)
+
+
+class SmallMemory:
+    """An encoder on a device that has room for so many rows at once."""
+
+    def __init__(self, monkeypatch, room):
+        self.encode, self.room, self.sizes = balancing.encode_from, room, []
+        monkeypatch.setattr(balancing, "encode_from", self)
+
+    def __call__(self, before, layers):
+        if len(before) > self.room:
+            raise torch.cuda.OutOfMemoryError("out of memory")
+        self.sizes.append(len(before))
+        return self.encode(before, layers)
+
+
+def test_where_memory_ends_smaller_chunks_give_the_same_loss(monkeypatch):
+    x, v = random_rows(60, 6, seed=6)
+    network = random_network(6, (4, 3))
+    expected = EmbeddedBalance(network.encoder, x, None)(v)
+    monkeypatch.setattr(balancing, "SMALLEST_CHUNK", 8)
+    memory = SmallMemory(monkeypatch, room=60)
+    found = EmbeddedBalance(network.encoder, x, None)(v)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
+    assert max(memory.sizes) <= 60
+
+
+def test_where_not_even_small_chunks_fit_it_is_said(monkeypatch):
+    x, v = random_rows(2000, 6, seed=6)
+    network = random_network(6, (4, 3))
+    SmallMemory(monkeypatch, room=500)
+    with pytest.raises(torch.cuda.OutOfMemoryError):
+        embedded_loss(network.encoder, x, v)
 
 
 # --- gradients ---

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -341,6 +342,18 @@ MIXED = pd.DataFrame(
 )
 
 
+def test_a_column_of_dates_that_are_all_missing_is_left_out_as_empty():
+    frame = pd.DataFrame({"a": [1, 2, 9], "d": pd.Series([pd.NaT] * 3)})
+    with pytest.warns(TableWarning, match="constant: d"):
+        assert list(TableEncoder().fit_transform(frame)) == ["a>4"]
+
+
+def test_nested_values_in_new_rows_are_refused():
+    encoder = TableEncoder().fit(pd.DataFrame({"a": ["x", "y", "z"]}))
+    with pytest.raises(InputError, match="neither numbers nor texts"):
+        encoder.transform(pd.DataFrame({"a": [[1], [2]]}))
+
+
 def test_an_encoder_comes_back_from_a_file_as_it_was(tmp_path):
     encoder = TableEncoder(drop=["owner"]).fit(MIXED)
     encoder.save(tmp_path / "encoder")
@@ -358,6 +371,31 @@ def test_a_damaged_encoder_is_refused():
     encoder.columns_ = ["age"]
     with pytest.raises(ValueError, match="columns_"):
         encoder.check_stored()
+    del encoder.notes_
+    with pytest.raises(ValueError, match="go together"):
+        encoder.check_stored()
+
+
+@pytest.mark.parametrize(
+    ("place", "changes", "match"),
+    [
+        (0, {"style": "roman"}, "style of column 'age'"),
+        (0, {"cut": np.inf}, "finite"),
+        (0, {"tolerance": -1.0}, "finite"),
+        (1, {"cut": None}, "must make a feature"),
+        (2, {"levels": ["cook", "cook"]}, "must be different"),
+        (2, {"levels": [], "missing": True}, "two or more"),
+        (2, {"rare": ["baker"]}, "two or more"),
+        (2, {"name": "age"}, "repeat"),
+    ],
+)
+def test_a_column_that_no_fit_would_learn_is_not_stored(place, changes, match, tmp_path):
+    encoder = TableEncoder().fit(MIXED)
+    encoder.columns_[place] = replace(encoder.columns_[place], **changes)
+    width = sum(len(column.features) for column in encoder.columns_)
+    encoder.kept_ = np.ones(width, dtype=bool)
+    with pytest.raises(InputError, match=match):
+        encoder.save(tmp_path / "encoder")
 
 
 def test_an_encoder_is_a_step_of_a_pipeline():

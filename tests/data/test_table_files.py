@@ -4,6 +4,8 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pa_parquet
 import pytest
 
 from stablepred.data import read_table, tables
@@ -49,6 +51,22 @@ def test_commas_inside_quotes_do_not_count(written):
 
 def test_a_file_of_one_column_keeps_its_empty_lines_as_missing_values(written):
     assert rows(written("a\n1\n\n3\n")) == [["1"], [""], ["3"]]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_empty_lines_before_the_header_of_one_column_are_no_rows(written, end, encoding):
+    """They once made the header a row of data."""
+    path = written(f"{end}{end}a{end}1{end}{end}3{end}", encoding=encoding)
+    assert open_table(path).columns == ["a"]
+    assert rows(path) == [["1"], [""], ["3"]]
+
+
+def test_a_second_byte_order_mark_changes_neither_names_nor_types(written):
+    """It once made Arrow guess the types of the first column."""
+    path = written("\ufeff\ufeffa,b\n007,true\n")
+    assert open_table(path).columns == ["a", "b"]
+    assert rows(path) == [["007", "true"]]
 
 
 def test_empty_lines_of_wider_files_are_no_rows(written):
@@ -143,6 +161,10 @@ REFUSED = {
 }
 
 
+REFUSED["a header without end"] = (", " * 20_000 + "\n1\n", "header of 20,001 columns")
+REFUSED["too many columns"] = (",".join(f"n{k}" for k in range(10_001)) + "\n", "10,001 columns")
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_with_a_reason(written, case):
     content, reason = REFUSED[case]
@@ -192,4 +214,21 @@ def test_a_parquet_file_without_rows_is_refused(tmp_path):
     path = tmp_path / "none.parquet"
     pd.DataFrame({"a": np.array([], dtype=float)}).to_parquet(path)
     with pytest.raises(InputError, match="no rows"):
+        read_table(path)
+
+
+def test_damage_in_the_pages_of_a_parquet_file_is_said(tmp_path):
+    path = tmp_path / "table.parquet"
+    pd.DataFrame({"a": np.arange(200.0)}).to_parquet(path)
+    blob = bytearray(path.read_bytes())
+    blob[4:60] = bytes(56)
+    path.write_bytes(blob)
+    with pytest.raises(InputError, match="damaged Parquet"):
+        read_table(path)
+
+
+def test_two_columns_without_a_name_in_a_parquet_file_are_refused(tmp_path):
+    path = tmp_path / "table.parquet"
+    pa_parquet.write_table(pa.table([pa.array([1]), pa.array([2])], names=["", ""]), path)
+    with pytest.raises(InputError, match="names of columns repeat: ''"):
         read_table(path)

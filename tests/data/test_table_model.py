@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -191,6 +192,25 @@ def test_parts_that_do_not_go_together_are_refused(model, frame):
     mixed = TableModel(model.encoder, model.target, other.estimator, model.rows, model.base_rate)
     with pytest.raises(ValueError, match="other features"):
         mixed.check_stored()
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"rows": 0}, "rows"),
+        ({"base_rate": 1.5}, "base_rate"),
+        ({"base_rate": np.nan}, "base_rate"),
+    ],
+)
+def test_numbers_that_no_fit_gives_are_refused(model, changes, match):
+    with pytest.raises(ValueError, match=match):
+        replace(model, **changes).check_stored()
+
+
+def test_a_target_of_one_value_is_refused(model, tmp_path):
+    same = replace(model, target=replace(model.target, negative=model.target.positive))
+    with pytest.raises(InputError, match="must differ"):
+        same.save(tmp_path / "model")
 
 
 def test_a_folder_without_a_model_is_said(tmp_path):

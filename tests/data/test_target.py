@@ -76,3 +76,14 @@ def test_new_rows_may_have_one_value_only_or_another_type():
     assert Target("y", "no", "yes").encode(column(["yes"])).tolist() == [1]
     assert Target("y", "0", "1").encode(column([1.0, 0.0])).tolist() == [1, 0]
     assert Target("y", "False", "True").encode(column([True, False])).tolist() == [1, 0]
+
+
+def test_nested_values_are_no_outcome():
+    with pytest.raises(InputError, match="neither numbers nor texts"):
+        learn_target(column([{"a": 1}, {"a": 2}]))
+
+
+def test_a_label_of_very_many_digits_is_read_at_once():
+    """A pattern with two ways to share out the digits would take longer than anyone waits."""
+    digits = "9" * 300_000 + "x"
+    assert learn_target(column([digits, "no"])) == Target("y", digits, "no")

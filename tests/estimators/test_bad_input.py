@@ -28,6 +28,7 @@ from stablepred.exceptions import (
     ConvergenceWarning,
     DegenerateWeightsWarning,
     InputError,
+    RedundantFeatureWarning,
 )
 
 # Every fit here may stop early; what is tested is what else it says.
@@ -500,6 +501,19 @@ def test_weights_that_stay_equal_are_a_warning(name, table):
 
 
 @pytest.mark.filterwarnings("error::stablepred.exceptions.DegenerateWeightsWarning")
+@pytest.mark.parametrize("params", [{"weight_l2": 1e6}, {"weight_sum": 0.0}])
+def test_weights_that_shrink_out_of_their_penalty_are_a_warning(params, table):
+    with pytest.warns(DegenerateWeightsWarning, match="Raise weight_sum"):
+        GlobalBalancer(**params).fit(table.X)
+
+
+def test_features_that_say_the_same_are_named_in_a_warning(table):
+    X = table.X.assign(copy=table.X["f0"], opposite=1 - table.X["f2"])
+    message = r"copy \(as f0\), opposite \(as f2\)"
+    with pytest.warns(RedundantFeatureWarning, match=message):
+        GlobalBalancer().fit(X)
+
+
 def test_weights_are_no_matter_for_warnings_where_nothing_is_balanced(table):
     clone(ALL["DLR"]).fit(table.x, table.y)
 
@@ -545,3 +559,14 @@ def test_warnings_point_at_the_line_that_called_fit(table):
     with pytest.warns(ConstantFeatureWarning) as caught:
         clone(ALL["GBR"]).fit(table.X.assign(f4=1.0), table.y)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", ["GlobalBalancer", "GBR", "DGBR"])
+def test_where_the_gpu_has_too_little_memory_it_is_said(name, table, monkeypatch):
+    def out_of_memory(*args, **kwargs):
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    monkeypatch.setattr("stablepred.core.solvers._balanced_weights", out_of_memory)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**29, 2**33))
+    with pytest.raises(InputError, match=r"GPU has \(0\.5 of 8\.0 GiB free\).*device='cpu'"):
+        clone(ALL[name]).fit(table.x, table.y)

@@ -263,3 +263,15 @@ def test_weights_of_any_kind_have_a_summary(weights):
 
 def test_a_model_of_zero_weights_has_no_summary():
     assert model_facts(HasWeights(np.zeros(4))).weights is None
+
+
+def test_weights_with_row_counts_are_summed_up_as_if_each_row_were_there():
+    rng = np.random.default_rng(0)
+    w, rows = rng.exponential(size=30).round(2), rng.integers(1, 40, 30)
+    w[0] = 0.0
+    counted = HasWeights(w)
+    counted.row_count_ = rows.astype(float)
+    found = model_facts(counted).weights
+    expected = model_facts(HasWeights(np.repeat(w, rows))).weights
+    for name, value in vars(expected).items():
+        assert getattr(found, name) == pytest.approx(value), name

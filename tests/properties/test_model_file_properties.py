@@ -78,7 +78,7 @@ def test_the_fuzz_tool_notices_what_it_looks_for(fuzz, monkeypatch, tmp_path):
     monkeypatch.setattr(stablepred, "load", lambda path: bytes(1 << 26) and OverlapFilter())
     seen = fuzz.observed(tmp_path / "model")
     assert seen.peak > 1 << 26
-    tally = fuzz.Tally()
+    tally = fuzz.tally_of(range(0), seed=0)
     tally.add(0, "file", "change", 100, seen)
     assert len(tally.findings) == 1
 

@@ -12,8 +12,9 @@ from rich.table import Table
 
 from stablepred.data.environment import Environment
 from stablepred.data.synthetic import SyntheticWorld
+from stablepred.evaluation.comparison import Comparison
 from stablepred.evaluation.reports import StabilityReport, stability_report
-from stablepred.lab.comparison import Comparison, Fitted, compare, fit_methods, test_environments
+from stablepred.lab.comparison import Fitted, fit_methods, least_shrunk, test_environments
 from stablepred.lab.methods import METHODS
 from stablepred.lab.plots import plot_errors
 
@@ -42,19 +43,20 @@ def demo(
     train = world.sample(rows, bias_rate=rate, random_state=seed)
     fitted = _fit_all(train, seed)
     tests = test_environments(world, test_rows, seed + 1)
-    comparison = compare(world, train, tests, fitted)
+    report = _report(world, train, tests, fitted, seed)
+    comparison = report.comparison
+    errors = _in_order(comparison.errors)
     title = (
         f"Trained on r = {rate:g} ({rows:,} rows, bias on the {bias_on}), tested on r = .1 to .9"
     )
     console.print(f"\n[bold]{title}[/bold]")
-    console.print(_table("RMSE per test environment", _per_environment(comparison)))
+    console.print(_table("RMSE per test environment", _per_environment(errors)))
     console.print(_table("Summary", _summary(comparison, fitted)))
-    for line in _remarks(comparison, fitted):
+    for line in _remarks(fitted):
         console.print(line)
-    report = _report(world, train, tests, fitted, seed)
     console.print(f"\n{report.verdict}")
-    comparison.errors.to_csv(output / "errors.csv", index_label="method")
-    plot_errors(comparison.errors, title, output / "errors.png")
+    errors.to_csv(output / "errors.csv", index_label="method")
+    plot_errors(errors, title, output / "errors.png")
     report.to_html(output / "report.html")
     console.print(f"\nwritten: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
@@ -69,29 +71,36 @@ def _fit_all(train: Environment, seed: int) -> list[Fitted]:
     return fitted
 
 
-def _per_environment(comparison: Comparison) -> pd.DataFrame:
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    """The methods as the paper lists them, then the references; the report's model is DGBR."""
+    return frame.rename(index={"DGBRClassifier": "DGBR"}).loc[[*METHODS, "constant", "oracle"]]
+
+
+def _per_environment(errors: pd.DataFrame) -> pd.DataFrame:
     """Errors as text, leading zeros dropped so that nine columns fit a terminal."""
-    errors = comparison.errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
-    return errors.rename(columns=lambda name: str(name).replace("=0", "="))
+    text = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
+    return text.rename(columns=lambda name: str(name).replace("=0", "="))
 
 
 def _summary(comparison: Comparison, fitted: list[Fitted]) -> pd.DataFrame:
     """The summary as text, with the shrinkage line's point at DGBR's stability."""
-    summary = comparison.summary()
+    summary = _in_order(comparison.summary())
     text = pd.DataFrame(index=summary.index)
     for column in ("Average_Error", "Stability_Error"):
         text[column] = summary[column].map("{:.3f}".format)
-    for column in ("average gap", "stability gap"):
-        text[column] = summary[column].map("{:.0%}".format)
-    text["shrunk wins"] = summary["shrunk wins"].map({True: "yes", False: "no"})
+    for column in ("average_gap", "stability_gap"):
+        text[column.replace("_", " ")] = summary[column].map("{:.0%}".format)
+    text["shrunk wins"] = summary["shrunk_better"].map({True: "yes", False: "no"})
     text["seconds"] = pd.Series({item.name: f"{item.seconds:.1f}" for item in fitted})
-    share, average, stability = comparison.shrinkage_as_stable_as("DGBR")
+    assert comparison.line is not None  # with a training environment there is an LR
+    steady = summary["Stability_Error"].to_dict()["DGBR"]
+    share, average, stability = least_shrunk(comparison.line, steady)
     name = f"shrunk LR, a = {share:.2f}"
     text.loc[name] = [f"{average:.3f}", f"{stability:.3f}", *[""] * 4]
     return text.fillna("")
 
 
-def _remarks(comparison: Comparison, fitted: list[Fitted]) -> list[str]:
+def _remarks(fitted: list[Fitted]) -> list[str]:
     lines = []
     for item in fitted:
         report = getattr(item.model, "balance_report_", None)

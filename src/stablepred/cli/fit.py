@@ -1,6 +1,7 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,10 +21,13 @@ from stablepred.cli.options import (
 )
 from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import dropped_columns, read
+from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, interruptible
+from stablepred.data.counted_table import CountedTable, counted_table
 from stablepred.data.model_folder import check_model_folder
 from stablepred.data.table_encoder import unknown_column
 from stablepred.data.table_model import EncodedTable, TableModel, encode_table
-from stablepred.data.tables import open_table
+from stablepred.data.tables import TableFile, open_table
+from stablepred.exceptions import InputError
 
 SHOWN = 15  # features in the printed table
 
@@ -45,31 +49,37 @@ def fit(
     ] = None,
     overlap: OverlapOption = None,
     seed: SeedOption = 0,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
+    ] = False,
     force: ForceOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Train a model on one table, so that it predicts as well in other environments.
 
     Columns are taken as they come: numbers are cut at their mean, texts become one 0/1 feature per
-    value, missing values get a feature of their own. The encoding is stored with the model.
+    value, missing values get a feature of their own. The encoding is stored with the model. A long
+    fit keeps a checkpoint beside the output; with --resume an interrupted one goes on from there.
     """
     with plain_errors(debug):
         check_model_folder(output, force=force)
+        estimator = make_estimator(method, seed, tune=tune)
+        checkpoint = checkpoint_beside(output)
+        if hasattr(estimator, "checkpoint"):
+            estimator.set_params(checkpoint=checkpoint)
+        elif resume:
+            raise InputError("a search (--tune) and --method lr keep no checkpoint to --resume.")
+        check_unfinished(checkpoint, resume=resume, force=force)
         file = open_table(table)
         if target not in file.columns:
             raise unknown_column(target, file.columns, "target")
         dropped = dropped_columns(drop, file.columns, target)
-        frame = read(file, [name for name in file.columns if name not in dropped])
-        say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
-        if dropped:
-            say(f"left out as asked: {', '.join(dropped)}")
-        with warnings_as_lines(), working("encoding columns"):
-            encoded = encode_table(frame, target, positive=positive, overlap=overlap)
-        del frame  # the features are a fraction of its size
-        _describe_columns(encoded, file.columns)
-        # A search has a bar of its own.
-        with warnings_as_lines(), nullcontext() if tune else working(f"fitting {method}"):
-            model = encoded.fit(make_estimator(method, seed, tune=tune))
+        with _encoded(file, target, dropped, positive, overlap, estimator) as encoded:
+            _describe_columns(encoded, file.columns)
+            # A search has a bar of its own.
+            shown = nullcontext() if tune else working(f"fitting {method}")
+            with warnings_as_lines(), shown, interruptible(checkpoint):
+                model = encoded.fit(estimator)
         _describe_model(model)
         if tune:
             chosen = model.estimator.get_params()
@@ -78,11 +88,45 @@ def fit(
         say(f"written: {output} (model.safetensors, summary.json)")
 
 
-def _describe_columns(encoded: EncodedTable, columns: list[str]) -> None:
+@contextmanager
+def _encoded(
+    file: TableFile,
+    target: str,
+    dropped: list[str],
+    positive: str | None,
+    overlap: float | None,
+    estimator: Any,
+) -> Iterator[EncodedTable | CountedTable]:
+    """The table as 0/1 features: counted where it lies if that will do, else read."""
+    columns = [name for name in file.columns if name not in dropped]
+    with ExitStack() as stack:
+        counted = None
+        if hasattr(estimator, "fit_table") and overlap is None:
+            with warnings_as_lines(), working("counting rows"):
+                counted = stack.enter_context(counted_table(file, columns, target, positive))
+        if counted is not None:
+            _describe_file(file, "counted", counted.rows, dropped)
+            yield counted
+            return
+        frame = read(file, columns)
+        _describe_file(file, "read", len(frame), dropped)
+        with warnings_as_lines(), working("encoding columns"):
+            encoded = encode_table(frame, target, positive=positive, overlap=overlap)
+        del frame  # the features are a fraction of its size
+        yield encoded
+
+
+def _describe_file(file: TableFile, done: str, rows: int, dropped: list[str]) -> None:
+    say(f"{done} {file.path}: {rows:,} rows, {len(file.columns)} columns ({file.format})")
+    if dropped:
+        say(f"left out as asked: {', '.join(dropped)}")
+
+
+def _describe_columns(encoded: EncodedTable | CountedTable, columns: list[str]) -> None:
     """Say what became of the columns."""
     outcome = encoded.target
     say(
-        f"target {outcome.name}: {outcome.positive!r} is 1 ({encoded.y.mean():.1%} of the rows), "
+        f"target {outcome.name}: {outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "
         f"{outcome.negative!r} is 0"
     )
     like = [n for n in columns if n.lower() == outcome.name.lower() and n != outcome.name]
@@ -91,7 +135,8 @@ def _describe_columns(encoded: EncodedTable, columns: list[str]) -> None:
     for line in encoded.encoder.notes_:
         say(line)
     used = len(encoded.encoder.used_columns)
-    say(f"{encoded.features.shape[1]} features from {used} columns")
+    names = encoded.encoder.get_feature_names_out()
+    say(f"{len(names)} features from {used} columns")
 
 
 def _describe_model(model: TableModel) -> None:

@@ -13,7 +13,7 @@ common source column. ``shared[j, k]`` says so; such covariates are zeroed toget
 no weights could balance them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -23,8 +23,14 @@ from torch.utils.checkpoint import checkpoint
 
 from stablepred.core.sharding import totals
 
-# Rows x treatments that are encoded at once; bounds the memory of embedded balancing.
-CHUNK = 1 << 16
+# Rows x treatments that are encoded at once; bounds the memory of embedded balancing. A GPU needs
+# more of them to be busy.
+CHUNK = {"cpu": 1 << 16, "cuda": 1 << 21}
+SMALLEST_CHUNK = 1 << 10
+# Rows whose products are taken at once: what is made of them stays in the processor's cache.
+BLOCK = 1 << 15
+# Numbers that a fixed encoder's embeddings may take up in memory to be kept.
+KEPT_AT_MOST = 1 << 27
 
 # (rows, treatments, embeddings of those rows with that treatment's column removed)
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
@@ -55,7 +61,8 @@ class RawSums(NamedTuple):
     @classmethod
     def of(cls, x: Tensor, v: Tensor) -> "RawSums":
         """The sums over all rows."""
-        return cls(*totals(x.T @ (v[:, None] * x), *_side_sums(x, v)))
+        on, off, gram = _weighted_sums(x, v)
+        return cls(*totals(gram, on, off, v.sum()))
 
     def plus(self, other: "RawSums", sign: int = 1) -> "RawSums":
         """The sums with those over other rows added (or taken away)."""
@@ -98,16 +105,34 @@ def balance_and_gradient(
         r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
     """
     sums = RawSums.of(x, v)
-    gram, ones, *others = sums if elsewhere is None else sums.plus(elsewhere)
-    on, off, comparable = _sides(ones, *others)
-    rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
+    gram, *sides = sums if elsewhere is None else sums.plus(elsewhere)
+    on, off, comparable = _sides(*sides)
+    rest = gram.diagonal()[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
     gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(comparable, shared)
     slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
     slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
     quadratic = 2 * gaps * (1 / on + 1 / off)[:, None]  # (p, p) D
     linear = -2 * (gaps / off[:, None]).sum(0) - slope_on - slope_off  # (p,) a
-    gradient = ((x @ quadratic) * x).sum(1) + x @ linear + slope_off.sum()
-    return gaps.square().sum(), gradient
+    # With 0/1 features x'Dx + a'x is the sum of (xD + a) x.
+    parts = [torch.addmm(linear, part, quadratic).mul_(part).sum(1) for part in _blocks(x)]
+    return gaps.square().sum(), torch.cat(parts) + slope_off.sum()
+
+
+def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """v'x, v'(1 - x) and x'diag(v)x: (p,), (p,) and (p, p)."""
+    on, off = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+    gram = x.new_zeros(x.shape[1], x.shape[1])
+    for part, weights in zip(_blocks(x), _blocks(v), strict=True):
+        weighted = weights[:, None] * part
+        on += weights @ part
+        off += weights @ (1 - part)
+        gram.addmm_(part.T, weighted)
+    return on, off, gram
+
+
+def _blocks(rows: Tensor) -> Sequence[Tensor]:
+    """Rows in pieces; a GPU takes them all at once."""
+    return (rows,) if rows.is_cuda else rows.split(BLOCK)
 
 
 class _RawBalance(torch.autograd.Function):
@@ -140,7 +165,7 @@ def removed_embeddings(
     layers: "list[tuple[Tensor, Tensor]]",
     x: Tensor,
     shared: Tensor | None = None,
-    chunk: int = CHUNK,
+    chunk: int | None = None,
 ) -> Iterator[RemovedChunk]:
     """Embed every row with column j removed, for the rows that this changes, in bounded memory.
 
@@ -148,6 +173,7 @@ def removed_embeddings(
     columns: rows in which no column that shares a source with j is one). The first layer's input
     to the activation with column j zeroed is the one of the full row minus column j of A^(1).
     """
+    chunk = chunk or CHUNK[x.device.type]
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
     treatments, rows = _touched(x, shared).T.nonzero(as_tuple=True)
@@ -160,14 +186,23 @@ def removed_embeddings(
         return encode_from(before[rows] - removed, list(zip(flat[2::2], flat[3::2], strict=True)))
 
     flat = [tensor for layer in layers for tensor in layer]
-    for start in range(0, len(rows), chunk):
+    differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat)
+    start = 0
+    while start < len(rows):
         part = slice(start, start + chunk)
         arguments = (before, rows[part], treatments[part], *flat)
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat):
-            embedded = checkpoint(encode, *arguments, use_reentrant=False)
-        else:
-            embedded = encode(*arguments)
+        try:
+            if differentiable:
+                embedded = checkpoint(encode, *arguments, use_reentrant=False)
+            else:
+                embedded = encode(*arguments)
+        except torch.cuda.OutOfMemoryError:
+            if chunk <= SMALLEST_CHUNK:
+                raise
+            chunk //= 2
+            continue
         yield rows[part], treatments[part], embedded
+        start += chunk
 
 
 def _touched(x: Tensor, shared: Tensor | None) -> Tensor:
@@ -226,7 +261,7 @@ class EmbeddedBalance:
         x: Tensor,
         scale: Tensor | None,
         shared: Tensor | None = None,
-        keep_at_most: int = 1 << 27,
+        keep_at_most: int | None = None,
     ) -> None:
         self.x, self.shared = x, shared
         self.scale = x.new_ones(()) if scale is None else scale
@@ -237,9 +272,16 @@ class EmbeddedBalance:
                 removed_embeddings(layers, x, shared)
             )
             touched = x.numel() - int(self.untouched.sum())
-            if touched * self.phi.shape[1] <= keep_at_most:
-                kept = list(self._slices())
-                self._slices = lambda: kept
+            room = _room(x.device) if keep_at_most is None else keep_at_most
+            if touched * self.phi.shape[1] <= room:
+                self._keep()
+
+    def _keep(self) -> None:
+        try:
+            kept = list(self._slices())
+        except torch.cuda.OutOfMemoryError:
+            return
+        self._slices = lambda: kept
 
     def __call__(self, v: Tensor) -> Tensor:
         """L_Bal at the total row weights ``v``, differentiable in them."""
@@ -262,7 +304,7 @@ class EmbeddedBalance:
         slope_on = (slopes * treated).sum(1) / on  # (p,)
         slope_off = (slopes * control).sum(1) / off
         gradient = slope_off.sum() - self.x @ (slope_on + slope_off)
-        gradient -= (self.untouched * (self.phi @ (slopes / off[:, None]).T)).sum(1)
+        gradient -= ((self.untouched @ (slopes / off[:, None])) * self.phi).sum(1)
         for j, rows, embedded in self._slices():
             along = slopes[j] @ embedded
             if self.shared is None:
@@ -276,7 +318,7 @@ class EmbeddedBalance:
     def _compared(self, v: Tensor) -> "_Compared":
         """The two sides of every treatment under the row weights ``v``."""
         treated = self.phi.new_zeros(self.x.shape[1], self.phi.shape[1])
-        control = (self.untouched * v[:, None]).T @ self.phi
+        control = self.untouched.T @ (v[:, None] * self.phi)
         for j, rows, embedded in self._slices():
             weights = v[rows]
             if self.shared is not None:
@@ -299,6 +341,14 @@ class _Compared(NamedTuple):
     treated: Tensor
     control: Tensor
     gaps: Tensor  # (p, d) difference of the means, scaled
+
+
+def _room(device: torch.device) -> int:
+    """How many numbers may be kept: half of a GPU's free memory."""
+    if device.type != "cuda":
+        return KEPT_AT_MOST
+    free, _ = torch.cuda.mem_get_info(device)
+    return free // 16
 
 
 # (treatment, some of the m rows that it touches, (d, m) their embeddings without it)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from stablepred.core.checkpoint import State
 from stablepred.core.sharding import ShardedLBFGS
 
 
@@ -57,3 +58,21 @@ class Block:
                 for variable, value in zip(self.variables, before, strict=True):
                     variable.copy_(value)
                 self._forget()
+
+    def state(self) -> State:
+        """Everything that the next call of ``lower`` depends on."""
+        memory = dict(self._optimiser.state_dict()["state"].get(0, {}))
+        memory.pop("al", None)  # scratch space
+        return {"variables": [v.detach() for v in self.variables], "memory": memory}
+
+    def restore(self, state: State) -> None:
+        """Stand where a block of the same variables stood when ``state`` was taken."""
+        for variable, value in zip(self.variables, state["variables"], strict=True):
+            if variable.shape != value.shape:
+                raise ValueError(f"a variable of shape {tuple(variable.shape)} was expected")
+            with torch.no_grad():
+                variable.copy_(value)
+        self._forget()
+        if state["memory"]:
+            whole = self._optimiser.state_dict() | {"state": {0: state["memory"]}}
+            self._optimiser.load_state_dict(whole)

@@ -73,7 +73,7 @@ class _NetworkLoss(torch.autograd.Function):
             for k in range(len(matrices), 0, -1):
                 if k == n_encoder:
                     slopes = torch.addr(slopes, residuals, beta)
-                slopes = slopes * (hidden[k] * (1 - hidden[k]))
+                slopes = torch.ops.aten.sigmoid_backward(slopes, hidden[k])
                 matrix = matrices[k - 1]
                 slope = torch.addmm(matrix, slopes.T, hidden[k - 1], beta=2 * network_l2)
                 gradients = [slope, slopes.sum(0), *gradients]

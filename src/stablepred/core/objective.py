@@ -12,7 +12,12 @@ import torch
 from torch import Tensor
 
 from stablepred.core import losses
-from stablepred.core.balancing import embedded_imbalance, raw_balance, removed_embeddings
+from stablepred.core.balancing import (
+    EmbeddedBalance,
+    embedded_imbalance,
+    raw_balance,
+    removed_embeddings,
+)
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.sharding import in_every_shard, total
@@ -78,6 +83,9 @@ def embedded_balance(
 ) -> Tensor:
     """L_Bal on the embedding (eq. 17), differentiable in the weights and in the network."""
     scale = embedding_scale(phi, rows.mass) if standardize else None
+    if not torch.is_grad_enabled():
+        fixed = EmbeddedBalance(network.encoder, rows.x, scale, rows.shared, keep_at_most=0)
+        return fixed(rows.mass * w)
     removed = removed_embeddings(network.encoder, rows.x, rows.shared)
     gaps = embedded_imbalance(rows.x, rows.mass * w, phi, removed, scale, rows.shared)
     return gaps.square().sum()
@@ -99,18 +107,26 @@ def weight_terms(rows: Rows, w: Tensor) -> dict[str, Tensor]:
 
 
 def all_terms(
-    rows: Rows, w: Tensor, head: Head, network: AutoEncoder | None, standardize: bool
+    rows: Rows,
+    w: Tensor,
+    head: Head,
+    network: AutoEncoder | None,
+    standardize: bool,
+    balance: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """Every term of L_mix by name, before its strength."""
+    """Every term of L_mix by name, before its strength; ``balance`` where it is known already."""
     terms = weight_terms(rows, w)
     phi = rows.features if network is None else network.encode(rows.x)
     terms["prediction"] = losses.prediction_loss(head.logits(phi), rows.y, rows.mass * w)
     terms["l2"] = head.beta.square().sum()
     terms["l1"] = head.beta.abs().sum()
-    if network is None:
+    if network is not None:
+        terms |= network_terms(rows, w, network, phi)
+    if balance is not None:
+        terms["balance"] = balance
+    elif network is None:
         terms["balance"] = raw_balance(rows.x, rows.mass * w, rows.shared)
     else:
-        terms |= network_terms(rows, w, network, phi)
         terms["balance"] = embedded_balance(rows, w, network, phi, standardize)
     return terms
 

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from stablepred.core import losses
 from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.checkpoint import Checkpoint, State
 from stablepred.core.descent import Block
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.network_loss import network_loss
@@ -53,6 +54,7 @@ class Settings:
     max_iter: int = 100
     tol: float = 1e-4
     on_iteration: OnIteration = lambda stage, iteration, total: None
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
 
 
 @dataclass
@@ -78,17 +80,71 @@ class Solution:
 
 
 def _repeat(
-    stage: str, update: Callable[[], float], start: float, solution: Solution, settings: Settings
+    stage: str,
+    update: Callable[[], float],
+    start: float,
+    solution: Solution,
+    settings: Settings,
+    parts: "Sequence[Block | _Weights]",
 ) -> None:
-    """Update until the block's own objective settles or ``max_iter`` is reached."""
-    last = start
-    for iteration in range(settings.max_iter):
+    """Update until the block's own objective settles or ``max_iter`` is reached.
+
+    ``parts`` are the variables that ``update`` changes, besides the head of the solution.
+    """
+    loop = _Loop(start, settings.max_iter, solution, parts, len(solution.history["total"]))
+    settings.checkpoint.begin(stage, loop.restore)
+    while not loop.over:
         value = update()
-        settings.on_iteration(stage, iteration, value)
-        if last - value <= settings.tol * abs(value):
-            return
-        last = value
-    solution.unfinished.append(stage)
+        settings.on_iteration(stage, loop.done, value)
+        loop.settled = loop.last - value <= settings.tol * abs(value)
+        loop.done, loop.last = loop.done + 1, value
+        settings.checkpoint.keep(loop.state)
+    settings.checkpoint.end(loop.state)
+    if not loop.settled:
+        solution.unfinished.append(stage)
+
+
+@dataclass
+class _Loop:
+    """Where a loop stands."""
+
+    last: float
+    max_iter: int
+    solution: Solution
+    parts: "Sequence[Block | _Weights]"
+    first_line: int  # of the history that is this loop's own
+    done: int = 0
+    settled: bool = False
+
+    @property
+    def over(self) -> bool:
+        return self.settled or self.done >= self.max_iter
+
+    def state(self) -> State:
+        """Everything that the next iteration depends on; when it is over, the result alone."""
+        head, history = self.solution.head, self.solution.history
+        parts = [part.state() for part in self.parts]
+        return {
+            "done": self.done,
+            "last": self.last,
+            "settled": self.settled,
+            "head": [head.beta.detach(), head.intercept.detach(), head.converged],
+            "history": torch.tensor(
+                [values[self.first_line :] for values in history.values()], dtype=torch.float64
+            ),
+            "parts": [part | {"memory": {}} for part in parts] if self.over else parts,
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.done, self.last, self.settled = state["done"], state["last"], state["settled"]
+        beta, intercept, converged = state["head"]
+        self.solution.head = Head(beta, intercept, converged).to(self.solution.head.beta.device)
+        lines = state["history"].tolist()
+        for values, own in zip(self.solution.history.values(), lines, strict=True):
+            values[self.first_line :] = own
+        for part, kept in zip(self.parts, state["parts"], strict=True):
+            part.restore(kept)
 
 
 # --- the three updates of Algorithm 1 -----------------------------------------------------------
@@ -121,6 +177,13 @@ class _Weights:
                 if objective(self()) > old:
                     self.omega.copy_(before)
             return float(objective(self()))
+
+    def state(self) -> State:
+        return self.block.state() | {"floored": self.floored}
+
+    def restore(self, state: State) -> None:
+        self.block.restore(state)
+        self.floored = state["floored"]
 
     def _step_back(self, before: Tensor) -> None:
         """The farthest point between ``before`` and here that keeps the effective share."""
@@ -212,7 +275,8 @@ def alternating(rows: Rows, network: AutoEncoder | None, settings: Settings) -> 
         return solution.record(terms(), strengths)
 
     start = float(weighted_sum(terms(), strengths))
-    _repeat("alternating", update, start, solution, settings)
+    blocks = [] if network_block is None else [network_block]
+    _repeat("alternating", update, start, solution, settings, [weights, *blocks])
     solution.w, solution.floored = weights.fixed(), weights.floored
     solution.networks = [fitted.frozen() for fitted in networks]
     return solution
@@ -299,7 +363,7 @@ def train_encoder(
                 solution.record(terms, settings.strengths)
             return float(objective())
 
-    _repeat("encoder", update, float("inf"), solution, settings)
+    _repeat("encoder", update, float("inf"), solution, settings, [block])
     return network.frozen(), Head(beta.detach(), intercept.detach())
 
 
@@ -315,12 +379,13 @@ def _balanced_weights(
     def update() -> float:
         value = weights.lower(objective)
         with torch.no_grad():
-            terms = all_terms(rows, weights(), solution.head, embedder, settings.standardize)
-            terms["balance"] = balance(rows.mass * weights())
+            w = weights()
+            known = balance(rows.mass * w)
+            terms = all_terms(rows, w, solution.head, embedder, settings.standardize, known)
             solution.record(terms, settings.strengths)
         return value
 
-    _repeat("weights", update, float("inf"), solution, settings)
+    _repeat("weights", update, float("inf"), solution, settings, [weights])
     solution.floored |= weights.floored
     # A weight of exactly zero has no logarithm; one this small changes no sum.
     return with_mean_one(weights.fixed(), rows.mass).clamp_min(1e-12)
@@ -377,6 +442,6 @@ def fixed_weights(
             terms = all_terms(rows, w, result.head, network, settings.standardize)
             return result.record(terms, strengths)
 
-    _repeat("fixed weights", update, float("inf"), result, settings)
+    _repeat("fixed weights", update, float("inf"), result, settings, [block])
     result.networks = [free.bounded(matrix_bounds, bias_bound).frozen()]
     return result

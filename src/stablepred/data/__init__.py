@@ -1,6 +1,7 @@
 """Environments, synthetic worlds, biased selection, real data sets, and tables as they come."""
 
 from stablepred.data.environment import Environment
+from stablepred.data.pattern_counts import PatternCounts, count_patterns
 from stablepred.data.real import Dataset, load_dataset
 from stablepred.data.selection import biased_sample, deliverable_rows
 from stablepred.data.sources import DATASETS
@@ -13,10 +14,12 @@ __all__ = [
     "DATASETS",
     "Dataset",
     "Environment",
+    "PatternCounts",
     "SyntheticWorld",
     "TableEncoder",
     "TableModel",
     "biased_sample",
+    "count_patterns",
     "deliverable_rows",
     "fit_table",
     "load_dataset",

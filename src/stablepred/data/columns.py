@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from stablepred.data.features import Dichotomizer
 from stablepred.data.values import (
+    NUMBER,
     Texts,
     date_share,
     is_truth,
@@ -37,6 +38,8 @@ DATES = 0.9
 # A text column is one of numbers with strays among them if at least this share are numbers, and
 # more than this many different ones; else they are codes.
 NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
+# How the numbers of a column are written.
+STYLES = (*NUMBER, "truth")
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,15 @@ class NumberColumn:
             surprises.append(Surprise(self.name, "missing", empty, ""))
         return np.column_stack(bits).astype(np.uint8), surprises
 
+    def check_stored(self) -> None:
+        """Raise ValueError unless the column can be encoded."""
+        if self.style not in STYLES:
+            raise ValueError(f"the style of column {self.name!r} must be one of {STYLES}")
+        if not np.isfinite([self.cut or 0.0, self.tolerance]).all() or self.tolerance < 0:
+            raise ValueError(f"cut and tolerance of column {self.name!r} must be finite")
+        if not self.features:
+            raise ValueError(f"column {self.name!r} must make a feature")
+
 
 @storable
 @dataclass(frozen=True)
@@ -143,6 +155,12 @@ class TextColumn:
         if not self.missing and found.missing.any():
             yield Surprise(self.name, "missing", int(found.missing.sum()), "")
 
+    def check_stored(self) -> None:
+        """Raise ValueError unless the values are told apart."""
+        values = self.levels + self.rare
+        if len(set(values)) < len(values) or len(self.rare) == 1 or not self.features:
+            raise ValueError(f"the values of column {self.name!r} must be different, two or more")
+
 
 Column = NumberColumn | TextColumn
 
@@ -163,7 +181,10 @@ def learn_column(column: pd.Series) -> tuple[Column | None, list[Note]]:
     """How to encode a column, or None where it is left out; and what to say about it."""
     kind = type_of(column)
     if kind == "date":
-        raise _dates(column, str(column.dropna().iloc[0]))
+        present = column.dropna()
+        if present.empty:
+            return None, [_constant(str(column.name), "")]
+        raise _dates(column, str(present.iloc[0]))
     if kind in ("number", "truth"):
         return _learn_numbers(column, "truth" if kind == "truth" else "point")
     categorical = isinstance(column.dtype, pd.CategoricalDtype)

@@ -16,9 +16,12 @@ from stablepred.exceptions import InputError
 SEPARATORS = "\t;|,"
 SAMPLE = 1 << 20  # bytes that the separator is found from
 PIECE = 1 << 20  # bytes read at a time
+MOST_COLUMNS = 10_000
 
 # Two or more bytes that are one character of UTF-8, and hardly ever stand side by side otherwise.
 SEVERAL_BYTES = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
+
+LINE_END = re.compile("\r\n|\r|\n")
 
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
@@ -76,11 +79,16 @@ def _has_several_bytes(opened: Opener) -> bool:
     return False
 
 
-def detect_separator(name: str, opened: Opener, encoding: str) -> tuple[str, list[str]]:
-    """The separator under which most lines have as many fields as the header; and the header."""
+def detect_separator(name: str, opened: Opener, encoding: str) -> tuple[str, list[str], int]:
+    """The separator under which most lines have as many fields as the header; and the header.
+
+    The last is the number of empty lines before the header.
+    """
     with opened() as stream:
         start = stream.read(SAMPLE)
-    text = codecs.getincrementaldecoder(encoding)().decode(start).removeprefix("\ufeff")
+    text = codecs.getincrementaldecoder(encoding)().decode(start)
+    empty, first = _first_line(text.removeprefix("\ufeff"))
+    check_width(name, 1 + max(first.count(separator) for separator in SEPARATORS))
     if len(start) == SAMPLE and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     sample = text.encode()
@@ -92,7 +100,24 @@ def detect_separator(name: str, opened: Opener, encoding: str) -> tuple[str, lis
             best = (score, separator, header)
     if best is None:
         raise InputError(f"{name} has no header line that could be read.")
-    return (best[1] if len(best[2]) > 1 else ","), best[2]
+    return (best[1] if len(best[2]) > 1 else ","), best[2], empty
+
+
+def check_width(name: str, columns: int) -> None:
+    """Raise when a table has more columns than can be meant."""
+    if columns > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has a header of {columns:,} columns, and no more than {MOST_COLUMNS:,} can be "
+            "read. Leave out those that are not features, or turn the table round if its rows are "
+            "the columns."
+        )
+
+
+def _first_line(text: str) -> tuple[int, str]:
+    """How many empty lines there are, and the line after them."""
+    rest = text.lstrip("\r\n")
+    empty = LINE_END.findall(text, 0, len(text) - len(rest))
+    return len(empty), LINE_END.split(rest, maxsplit=1)[0]
 
 
 def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:

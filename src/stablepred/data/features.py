@@ -21,11 +21,17 @@ from stablepred.persistence import Storable, storable
 
 FloatArray = NDArray[np.float64]
 
+# Weights beyond 2 to this power, or below its inverse, are scaled; the scale does not matter.
+LARGE_EXPONENT = 300
+
 
 def validated(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
-    """scikit-learn's ``validate_data`` as float64, with text columns named in the error."""
+    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
+
+    Row by row in memory, however it came: the last bits of a sum depend on that.
+    """
     try:
-        return validate_data(estimator, X, *outcome, dtype=np.float64, **options)
+        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
     except ValueError as error:
         text = _text_columns(X)
         if not text or "could not convert" not in str(error):
@@ -57,6 +63,9 @@ def checked_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> Flo
         )
     if not (count > 0).any():
         raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
+    exponent = int(np.frexp(count.max())[1])
+    if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
+        count = np.ldexp(count, -exponent)
     return count
 
 
@@ -127,9 +136,9 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         self.n_features_in_ = len(low)
         size = np.maximum(np.abs(low), np.abs(high))
         mean = np.ldexp(scaled / weight, np.frexp(size)[1])
-        two = [_between(a, b) if a < b else a for a, b in zip(low, high, strict=True)]
+        two = [halfway(a, b) for a, b in zip(low, high, strict=True)]
         self.thresholds_ = np.where(between > 0, mean, two)
-        self.tolerances_ = np.where(between > 0, 1e-9 * size, 0.0)
+        self.tolerances_ = np.where(between > 0, [tolerance_of_mean(value) for value in size], 0.0)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -143,19 +152,16 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
     """Where to cut, and by how much a value must lie above it."""
     distinct = np.unique(values)
-    if len(distinct) == 1:
-        return float(distinct[0]), 0.0
-    if len(distinct) == 2:
-        return _between(distinct[0], distinct[1]), 0.0
+    if len(distinct) <= 2:
+        return halfway(distinct[0], distinct[-1]), 0.0
     if strategy == "mean":
-        # A mean is rounded; values that equal it up to rounding must not depend on that.
-        return _mean(values, count), 1e-9 * float(np.abs(values).max())
+        return _mean(values, count), tolerance_of_mean(float(np.abs(values).max()))
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
     if median == distinct[-1] and len(distinct) > 1:
         # Nothing lies above the largest value; the split goes just below it.
-        return _between(distinct[-2], distinct[-1]), 0.0
+        return halfway(distinct[-2], distinct[-1]), 0.0
     return median, 0.0
 
 
@@ -178,7 +184,15 @@ def _mean(values: FloatArray, count: FloatArray) -> float:
     return float(np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent))
 
 
-def _between(low: float, high: float) -> float:
+def tolerance_of_mean(largest: float) -> float:
+    """By how much a value must lie above the mean, for values up to ``largest``.
+
+    A mean is rounded; values that equal it up to rounding must not depend on that.
+    """
+    return 1e-9 * largest
+
+
+def halfway(low: float, high: float) -> float:
     """Halfway, or the lower one where there is no number between the two."""
     middle = float(low + (high - low) / 2)
     return middle if middle < high else float(low)

@@ -3,6 +3,7 @@
 import difflib
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
@@ -123,17 +124,27 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
             notes += self._leave_out(self.encode(frame)[0], self.overlap)
             self._check_features(notes)
         self.notes_ = _lines(notes)
-        for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
-            warnings.warn(line, TableWarning, stacklevel=5)
+        _warn_of_left_out(notes)
+
+    @classmethod
+    def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
+        """An encoder of columns that were learned elsewhere."""
+        encoder = cls()
+        encoder.columns_ = list(columns)
+        encoder.kept_ = np.ones(sum(len(column.features) for column in columns), dtype=bool)
+        encoder._check_features(notes)
+        encoder.notes_ = _lines(notes)
+        _warn_of_left_out(notes)
+        return encoder
 
     def _check_features(self, notes: list[Note]) -> None:
         names = list(self.get_feature_names_out())
         if not names:
             raise InputError(f"no feature is left: {'; '.join(_lines(notes)) or 'all dropped'}.")
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
         if repeated:
             raise InputError(
-                f"two columns would give a feature of the same name: {', '.join(repeated)}. "
+                f"two columns would give a feature of the same name: {listed(repeated)}. "
                 "Rename one of them."
             )
 
@@ -186,13 +197,18 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
-        if not hasattr(self, "columns_"):
+        fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
+        if not any(fitted):
             return
+        if not all(fitted):
+            raise ValueError("columns_, kept_ and notes_ go together")
         if not all(isinstance(column, NumberColumn | TextColumn) for column in self.columns_):
             raise ValueError("columns_ must be how columns are encoded")
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.dtype != bool or self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} truth values")
+        if len({column.name for column in self.columns_}) < len(self.columns_):
+            raise ValueError("names of columns repeat")
 
     def check_has_columns(self, names: list[Any]) -> None:
         """Raise when a table lacks a column that was used in training."""
@@ -222,9 +238,11 @@ def check_columns(names: list[Any]) -> None:
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
     if repeated:
-        raise InputError(f"names of columns repeat: {', '.join(map(repr, repeated))}. Rename them.")
+        raise InputError(
+            f"names of columns repeat: {listed([repr(name) for name in repeated])}. Rename them."
+        )
 
 
 def unknown_column(name: str, names: list[Any], what: str) -> InputError:
@@ -257,6 +275,11 @@ def _lines(notes: list[Note]) -> list[str]:
         if found:
             lines.append(f"{text}: {', '.join(found)}")
     return lines
+
+
+def _warn_of_left_out(notes: list[Note]) -> None:
+    for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
+        warnings.warn(line, TableWarning, stacklevel=6)
 
 
 def surprise_lines(surprises: Iterable[Surprise]) -> list[str]:

@@ -124,6 +124,8 @@ class TableModel(Storable):
             raise ValueError("the estimator has no predict_proba")
         if list(self.estimator.classes_) != [0, 1]:
             raise ValueError("the classes of the estimator must be 0 and 1")
+        if self.rows < 1 or not 0 <= self.base_rate <= 1:
+            raise ValueError("rows must be at least 1, and base_rate a share")
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +141,12 @@ class EncodedTable:
         """Fit an estimator; of a search the best one is kept."""
         fitted = estimator.fit(self.features, self.y)
         fitted = getattr(fitted, "best_estimator_", fitted)
-        return TableModel(self.encoder, self.target, fitted, len(self.y), float(self.y.mean()))
+        return TableModel(self.encoder, self.target, fitted, len(self.y), self.base_rate)
+
+    @property
+    def base_rate(self) -> float:
+        """Share of 1."""
+        return float(self.y.mean())
 
 
 def encode_table(

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-from stablepred.data.dialect import detect_encoding, detect_separator
+from stablepred.data.dialect import check_width, detect_encoding, detect_separator
 from stablepred.data.table_encoder import check_columns, unknown_column
 from stablepred.exceptions import InputError
 
@@ -46,11 +46,10 @@ class TableFile:
     def __init__(self, path: Path, header: list[str], format: str) -> None:
         self.path = path
         self.format = format
-        named = [name.strip() or f"column {k}" for k, name in enumerate(header, start=1)]
-        try:
-            check_columns(named)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
+        check_width(str(path), len(header))
+        bare = [name.lstrip("\ufeff").strip() for name in header]
+        named = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
+        _check_names(path, named)
         self.columns = named
 
     def pieces(
@@ -91,7 +90,9 @@ class CsvFile(TableFile):
             return _opened(path, packed)
 
         self.encoding = detect_encoding(str(path), opened)
-        self.separator, self.header = detect_separator(str(path), opened, self.encoding)
+        self.separator, self.header, self.empty_lines = detect_separator(
+            str(path), opened, self.encoding
+        )
         shown = {"\t": "tab"}.get(self.separator, repr(self.separator))
         super().__init__(path, self.header, f"CSV, separator {shown}, {self.encoding}")
 
@@ -114,15 +115,20 @@ class CsvFile(TableFile):
             raise self._broken(error, odd) from error
 
     def _reader(self, stream: Any, on_odd_row: Callable[[Any], str]) -> Any:
+        # In a file of one column an empty line after the header is a missing value.
+        wide = len(self.header) > 1
         return arrow_csv.open_csv(
             stream,
-            # One thread, so that a row at fault has its number.
-            arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK, encoding=self.encoding),
+            arrow_csv.ReadOptions(
+                use_threads=False,  # so that a row at fault has its number
+                block_size=BLOCK,
+                encoding=self.encoding,
+                skip_rows=0 if wide else self.empty_lines,
+            ),
             arrow_csv.ParseOptions(
                 delimiter=self.separator,
                 newlines_in_values=True,
-                # In a file of one column an empty line is a missing value.
-                ignore_empty_lines=len(self.header) > 1,
+                ignore_empty_lines=wide,
                 invalid_row_handler=on_odd_row,
             ),
             arrow_csv.ConvertOptions(
@@ -148,16 +154,18 @@ class CsvFile(TableFile):
 
 
 class ParquetFile(TableFile):
-    """A Parquet file; its columns have types."""
+    """A Parquet file; its columns have types, and it knows how many rows it has."""
 
     def __init__(self, path: Path) -> None:
         try:
             schema = parquet.read_schema(path)
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
+        self.rows = parquet.read_metadata(path).num_rows
         # pandas writes its row labels as columns of such names.
         self.stored = [name for name in schema.names if not re.match("__index_level_", name)]
         super().__init__(path, self.stored, "Parquet")
+        _check_names(path, self.stored)  # columns are read by name
 
     def _batches(self, places: list[int], report: Report) -> Iterator[Any]:
         try:
@@ -171,7 +179,7 @@ class ParquetFile(TableFile):
                     yield pa.record_batch(chosen, names=[self.columns[place] for place in places])
                 if not done:
                     raise InputError(f"{self.path} has no rows.")
-        except pa.ArrowException as error:
+        except (pa.ArrowException, OSError) as error:
             raise InputError(f"{self.path} is a damaged Parquet file: {error}") from error
 
 
@@ -223,6 +231,13 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
         Parquet file with their types.
     """
     return open_table(path).read(columns)
+
+
+def _check_names(path: Path, names: list[str]) -> None:
+    try:
+        check_columns(names)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def _similar_files(path: Path) -> str:

@@ -41,6 +41,11 @@ class Target:
         """Predictions as the values that the column has."""
         return np.array([self.negative, self.positive], dtype=object)[positive.astype(np.intp)]
 
+    def check_stored(self) -> None:
+        """Raise ValueError unless there are two values."""
+        if self.negative == self.positive:
+            raise ValueError("the two values of a target must differ")
+
 
 def learn_target(column: pd.Series, positive: str | None = None) -> Target:
     """The two values of an outcome; the last in sorted order is 1, unless ``positive`` says so."""

@@ -21,10 +21,11 @@ IndexArray = NDArray[np.intp]
 
 MISSING = ("", "#n/a", "<na>", "?", "n/a", "na", "nan", "null")
 
-# How a number is written: 1234.5, or 1.234,5 as in much of Europe.
+# How a number is written: 1234.5, or 1.234,5 as in much of Europe. No two parts of a pattern match
+# the same digits, or Python would try every way to share out a long text of digits between them.
 EXPONENT = r"([eE][+-]?\d{1,3})?"
 NUMBER = {
-    "point": rf"^[+-]?((\d+\.?\d*|\.\d+){EXPONENT}|(?i:inf(inity)?))$",
+    "point": rf"^[+-]?((\d+(\.\d*)?|\.\d+){EXPONENT}|(?i:inf(inity)?))$",
     "comma": rf"^[+-]?(\d{{1,3}}(\.\d{{3}})+|\d+)(,\d*)?{EXPONENT}$",
 }
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -169,6 +170,7 @@ def _cleaned(column: pd.Series) -> Any:
     if _is_plain_text(column):
         array = pa.array(column, from_pandas=True)
     else:
+        type_of(column)  # raises where values are neither numbers nor texts
         codes, values = pd.factorize(column.to_numpy(dtype=object))
         written = pa.array([text_of(value) for value in values], pa.large_string())
         array = written.take(pa.array(codes, mask=codes < 0))

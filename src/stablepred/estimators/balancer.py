@@ -1,5 +1,8 @@
 """Global balancing alone: weights for any other method (paper, eq. 4)."""
 
+import os
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -8,8 +11,8 @@ from numpy.typing import ArrayLike
 from stablepred.core.minibatch import balance_batches
 from stablepred.core.objective import Strengths
 from stablepred.core.solvers import Settings, sequential
-from stablepred.core.threads import threads_for
 from stablepred.data.features import checked_sample_weight, validated
+from stablepred.data.pattern_counts import count_patterns
 from stablepred.estimators.base import (
     FloatArray,
     StableEstimator,
@@ -43,7 +46,7 @@ class GlobalBalancer(StableEstimator):
         Penalty that holds their mean at one (lambda 6).
     min_effective_share : float, default=0.1
         Floor on the effective sample size, as a share of the rows.
-    random_state, max_iter, tol, device, verbose, dichotomize
+    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`; the result does not depend on ``random_state``.
 
     Attributes
@@ -79,6 +82,7 @@ class GlobalBalancer(StableEstimator):
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.order = order
         self.weight_l2 = weight_l2
@@ -90,20 +94,43 @@ class GlobalBalancer(StableEstimator):
         self.device = device
         self.verbose = verbose
         self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
         return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
 
+    def fit_table(self, table: Any, *, features: Sequence[str] | None = None) -> Self:
+        """Find the weights of the distinct rows of a table that need not fit in memory.
+
+        As :meth:`GBRClassifier.fit_table`. ``weights_`` are those of the rows of
+        ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` says how
+        many rows of the table each stands for.
+        """
+        return take_over_when_done(self, lambda attempt: attempt._fit_table(table, features))
+
+    def _fit_table(self, table: Any, features: Sequence[str] | None) -> None:
+        self._check_parameters()
+        patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
+        self._fit_validated(validated(self, patterns.X), patterns.count, counted=True)
+        self._take_over_table(patterns)
+
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validated(self, X, ensure_min_samples=3)
         self._check_parameters()
+        self._fit_validated(x, checked_sample_weight(sample_weight, x))
+
+    def _fit_validated(self, x: FloatArray, count: FloatArray, *, counted: bool = False) -> None:
         device = self._torch_device(x.size)
-        count = checked_sample_weight(sample_weight, x)
-        table = self._table(x, np.zeros(len(x)), count)
+        table = self._table(x, np.zeros(len(x)), count, counted=counted)
         rows = self._rows(table, self._expansion(table, self.order), device)
-        with self._progress() as on_iteration, threads_for(x.size):
-            solution = sequential(rows, [], self._settings(on_iteration))
+        with (
+            self._checkpoint(table, seed=0) as (checkpoint, _),
+            self._progress() as on_iteration,
+            self._resources(x.size),
+        ):
+            settings = replace(self._settings(on_iteration), checkpoint=checkpoint)
+            solution = sequential(rows, [], settings)
         w = solution.w.cpu().numpy()
         self.weights_ = table.spread(w)
         self._keep_history(solution.history)
@@ -151,7 +178,7 @@ class GlobalBalancer(StableEstimator):
                     f"not {getattr(self, name)!r}."
                 )
         table = BatchedTable(self, batches)
-        with self._progress() as on_iteration, threads_for(table.largest):
+        with self._progress() as on_iteration, self._resources(table.largest):
             solution = balance_batches(table, table.n_rows, self._settings(on_iteration))
         self.weights_ = (solution.w / solution.w.mean()).numpy()
         self._keep_history(solution.history)
@@ -160,7 +187,7 @@ class GlobalBalancer(StableEstimator):
         share = solution.sums.effective_share
         self.balance_report_ = balance_report_from(before, after, names, table.n_rows, share)
         self._warn_about_convergence([] if solution.converged else ["weights"])
-        warn_about_weights(self, solution.floored, self.balance_report_)
+        warn_about_weights(self, solution, self.balance_report_)
         on, off = after.on / after.weight, after.off / after.weight
         warn_about_erased_values(names, on, before.on, off, before.off)
 

@@ -1,19 +1,23 @@
 """What all estimators share: one gate for data, one way to fit, one set of fitted attributes."""
 
 import math
+import os
 import sys
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from stablepred.core.checkpoint import Checkpoint
+from stablepred.core.minibatch import BatchSolution
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.sharding import (
@@ -26,8 +30,10 @@ from stablepred.core.sharding import (
     totals,
 )
 from stablepred.core.solvers import Solution
-from stablepred.core.threads import LARGE
+from stablepred.core.threads import LARGE, threads_for
 from stablepred.data.features import Dichotomizer, PairExpansion, column_names, sums_within
+from stablepred.data.pattern_counts import PatternCounts
+from stablepred.estimators.checkpoints import fit_checkpoint, identity_of
 from stablepred.estimators.progress import fit_progress
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import (
@@ -36,6 +42,7 @@ from stablepred.exceptions import (
     ConvergenceWarning,
     DegenerateWeightsWarning,
     InputError,
+    RedundantFeatureWarning,
 )
 from stablepred.persistence import Storable
 from stablepred.randomness import RandomState
@@ -45,6 +52,10 @@ BoolArray = NDArray[np.bool_]
 
 # Effective shares under this are reported even where no floor is set.
 SMALL_SHARE = 0.05
+# Where the mean of the weights, before it is set to one, is under this, their penalty is evaded.
+LEAST_MEAN = 0.1
+# Rows that one row may stand for, by its sample weight.
+MOST_COPIES = 1e9
 # A value of a feature whose weight falls to this part of what it was is reported as erased.
 ERASED = 0.01
 
@@ -60,6 +71,7 @@ class Table:
     names: list[str]  # of all features
     columns: NDArray[np.intp]  # (a,) the features that vary, in the order of ``patterns.x``
     present: BoolArray  # (n,) the rows with positive sample weight
+    n_rows: int  # how many those are
     patterns: Patterns  # over present rows and varying columns
     copies: NDArray[np.float64]  # (m,) how many rows each distinct row stands for
 
@@ -93,15 +105,15 @@ class Table:
         order = np.argsort(self.columns)
         names = [self.names[j] for j in self.columns[order]]
         x, mass = self.patterns.x[:, order], self.patterns.mass
-        return balance_report(x, mass, w, names, int(array_total(self.present.sum())))
+        return balance_report(x, mass, w, names, self.n_rows)
 
 
-def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
-    """How many rows each distinct row stands for, for intervals and folds.
+def row_numbers(sample_weight: FloatArray) -> FloatArray:
+    """How many rows each row stands for, for intervals and folds.
 
     Sample weights that are whole multiples of the smallest one are counts of equal rows, if at
-    least one row in twenty has that smallest weight. Others are scaled to their effective number,
-    (sum c)^2 / sum c^2.
+    least one row in twenty has that smallest weight and none a billion times it. Others are scaled
+    to their effective number, (sum c)^2 / sum c^2.
     """
     least = smallest(sample_weight.min())
     multiples = sample_weight / least
@@ -113,9 +125,9 @@ def copies(patterns: Patterns, sample_weight: FloatArray) -> FloatArray:
         sample_weight.sum(),
         sample_weight @ sample_weight,
     )
-    if equal / rows < 0.05 or broken:
+    if equal / rows < 0.05 or broken or largest(multiples.max()) >= MOST_COPIES:
         whole = sample_weight * first / second
-    return np.bincount(patterns.index, whole).astype(np.float64)
+    return whole
 
 
 def canonical_order(x: FloatArray, y: FloatArray, count: FloatArray) -> NDArray[np.intp]:
@@ -142,7 +154,10 @@ class StableEstimator(Storable, BaseEstimator):
     device: str
     verbose: int
     dichotomize: str | None
+    checkpoint: str | os.PathLike[str] | None
     n_features_in_: int
+
+    not_stored: ClassVar = ("checkpoint",)
 
     def _check_parameters(self) -> None:
         """Check every parameter by name; the rules stand beside the classes that have them."""
@@ -150,6 +165,7 @@ class StableEstimator(Storable, BaseEstimator):
         at_least(self, "tol", 0)
         one_of(self, "device", ("auto", "cpu", "cuda"))
         one_of(self, "dichotomize", ("mean", "median", None))
+        check_checkpoint(self.checkpoint)
         for name in STRENGTHS & vars(self).keys():
             at_least(self, name, 0)
         if getattr(self, "min_effective_share", 0.0) >= 1:
@@ -169,6 +185,19 @@ class StableEstimator(Storable, BaseEstimator):
             return torch.device("cuda" if size >= LARGE and torch.cuda.is_available() else "cpu")
         return torch.device(self.device)
 
+    @contextmanager
+    def _resources(self, size: int) -> Iterator[None]:
+        """Threads for a data matrix of ``size`` entries, and a plain word where memory ends."""
+        try:
+            with threads_for(size):
+                yield
+        except torch.cuda.OutOfMemoryError as error:
+            free, whole = (amount / 2**30 for amount in torch.cuda.mem_get_info())
+            raise InputError(
+                f"the fit needs more memory than the GPU has ({free:.1f} of {whole:.1f} GiB free), "
+                "even in small pieces. Set device='cpu', or fit on fewer rows or narrower layers."
+            ) from error
+
     def _binary(self, x: FloatArray, count: FloatArray, names: list[str]) -> FloatArray:
         """0/1 features, by the fitted dichotomiser or as they are."""
         if self.dichotomize is None:
@@ -178,21 +207,32 @@ class StableEstimator(Storable, BaseEstimator):
         binary: FloatArray = self.dichotomizer_.transform(x)
         return binary
 
-    def _table(self, x: FloatArray, y: FloatArray, count: FloatArray) -> Table:
+    def _take_over_table(self, patterns: PatternCounts) -> None:
+        """After a fit on counted 0/1 rows: how many they were, and where the table was cut."""
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
+
+    def _table(
+        self, x: FloatArray, y: FloatArray, count: FloatArray, *, counted: bool = False
+    ) -> Table:
+        """The training data; ``counted`` says that ``count`` are numbers of equal rows."""
         names = column_names(self, x.shape[1])
         present = count > 0
-        n_present = int(array_total(present.sum()))
-        if n_present < 3:
+        n_rows = int(array_total(count.sum() if counted else present.sum()))
+        if n_rows < 3:
             raise InputError(
-                f"only n_samples = {n_present} rows have a positive sample_weight, but at "
-                "least 3 are needed."
+                f"only n_samples = {n_rows} rows have a positive sample_weight, but at least 3 are "
+                "needed."
             )
         kept, y, count = self._binary(x, count, names)[present], y[present], count[present]
         active = np.flatnonzero(smallest(kept.min(axis=0)) != largest(kept.max(axis=0)))
         report_constant_columns(names, active)
         columns = active[canonical_order(kept[:, active], y, count)]
         patterns = distinct_patterns(kept[:, columns], y, count)
-        return Table(names, columns, present, patterns, copies(patterns, count))
+        each = count if counted else row_numbers(count)
+        copies = np.bincount(patterns.index, each).astype(np.float64)
+        return Table(names, columns, present, n_rows, patterns, copies)
 
     def _expansion(self, table: Table, order: int) -> PairExpansion | None:
         if order == 1:
@@ -212,6 +252,15 @@ class StableEstimator(Storable, BaseEstimator):
         part_of_all = None if current_shards() is None else part
         return Rows(x, y, mass, len(table.columns), shared, part_of_all)
 
+    def _checkpoint(
+        self, table: Table, seed: int
+    ) -> AbstractContextManager[tuple[Checkpoint, int]]:
+        """The checkpoint of the fit to ``table``, and its seed."""
+        patterns = table.patterns
+        data: list[NDArray[Any]] = [patterns.x, patterns.y, patterns.count, patterns.index]
+        data += [table.copies, table.present, table.columns]
+        return fit_checkpoint(self.checkpoint, lambda: identity_of(self, data, seed), seed)
+
     def _progress(self) -> AbstractContextManager[Callable[[str, int, float], None]]:
         return fit_progress(type(self).__name__, self.verbose > 0)
 
@@ -220,7 +269,9 @@ class StableEstimator(Storable, BaseEstimator):
     ) -> None:
         """Say what went wrong on the way, and what to change."""
         self._warn_about_convergence(solution.unfinished)
-        warn_about_weights(self, solution.floored, report)
+        if hasattr(self, "weight_l2") and current_shards() is None:
+            _warn_about_redundant_features(table)
+        warn_about_weights(self, solution, report)
         x, v = rows.features, rows.mass * solution.w / total(rows.mass @ solution.w)
         sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
         warn_about_erased_values(table.column_names, *sides)
@@ -275,6 +326,16 @@ def one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}.")
 
 
+def check_checkpoint(path: Any) -> None:
+    """Refuse what can be no name of a file, before any work is done."""
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"checkpoint must be the name of a file or None, but is {path!r}.")
+    if not Path(path).parent.is_dir():
+        raise InputError(f"checkpoint is to be {path}, but there is no folder {Path(path).parent}.")
+
+
 def check_binary(x: FloatArray, names: list[str]) -> None:
     """Refuse features with values other than 0 and 1, by name."""
     for name, values in zip(names, x.T, strict=True):
@@ -314,11 +375,39 @@ def report_constant_columns(names: list[str], active: NDArray[np.intp]) -> None:
         )
 
 
-def warn_about_weights(estimator: Any, floored: bool, report: BalanceReport) -> None:
+def _warn_about_redundant_features(table: Table) -> None:
+    """Name the features that repeat another one, or say its opposite, in every row."""
+    x = table.patterns.x
+    bits = np.packbits(x != x[0], axis=0).T  # alike for a feature and its opposite
+    first: dict[bytes, int] = {}
+    repeated = []
+    for place in np.argsort(table.columns):
+        j, original = table.columns[place], first.setdefault(bits[place].tobytes(), int(place))
+        if original != place:
+            repeated.append(f"{table.names[j]} (as {table.column_names[original]})")
+    if repeated:
+        warn_user(
+            f"equal in every row, or opposite: {', '.join(repeated)}. No weights can balance such "
+            "features against each other. Leave one of each out.",
+            RedundantFeatureWarning,
+        )
+
+
+def warn_about_weights(
+    estimator: Any, solution: Solution | BatchSolution, report: BalanceReport
+) -> None:
     """Say where the weights have collapsed, met their floor, or not moved at all."""
     share = report.effective_share
+    mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
+    if mean < LEAST_MEAN:
+        warn_user(
+            f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
+            "weight_l2 (lambda 3) hardly limits their variance any more. Raise weight_sum (lambda "
+            "6) well above weight_l2, or lower weight_l2.",
+            DegenerateWeightsWarning,
+        )
     floor = getattr(estimator, "min_effective_share", 0.0)
-    if floored:
+    if solution.floored:
         warn_user(
             f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
             f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "

@@ -1,7 +1,7 @@
 """The fit that LR's three relatives share: solve, report, choose the head."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.objective import Rows, Strengths
 from stablepred.core.sharding import current_shards, total
@@ -26,6 +27,7 @@ from stablepred.data.features import (
     expand_pairs,
     validated,
 )
+from stablepred.data.pattern_counts import count_patterns
 from stablepred.estimators.base import (
     BoolArray,
     FloatArray,
@@ -73,6 +75,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     feature_effects_: pd.DataFrame
     stable_features_: BoolArray
     share_through_outcome_: float
+    random_state_: int
     encoders_: list[list[tuple[FloatArray, FloatArray]]]
 
     # What a subclass without the parameter uses.
@@ -107,14 +110,74 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         self._check_parameters()
         device = self._torch_device(x.size)
         count = checked_sample_weight(sample_weight, x)
-        with threads_for(x.size):
+        with self._resources(x.size):
             self._fit_validated(x, labels, count, device)
 
+    def fit_table(self, table: Any, target: str, *, features: Sequence[str] | None = None) -> Self:
+        """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
+
+        The distinct rows are counted where the table lives, and the model is fitted on them and
+        their counts, with the result of ``fit`` on all rows. Only ``sample_weight_`` has then a
+        value for each distinct row, in the order of
+        ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
+        says how many rows of the table each stands for.
+
+        Parameters
+        ----------
+        table : path or frame
+            A Parquet or CSV file, or a glob of several, read by DuckDB; or a DuckDB relation, a
+            frame of Dask or PySpark, of pandas, polars or pyarrow.
+        target : str
+            The outcome column, with two values; the one last in sorted order is the positive class.
+        features : sequence of str, optional
+            The columns to use: numbers, or true and false, none missing; cut into 0/1 according to
+            ``dichotomize``. All but the target if not given.
+
+        Returns
+        -------
+        self
+        """
+        return take_over_when_done(
+            self, lambda attempt: attempt._fit_table(table, target, features)
+        )
+
+    def _fit_table(self, table: Any, target: str, features: Sequence[str] | None) -> None:
+        self._check_parameters()
+        if not isinstance(self.cv, Integral):
+            raise InputError(
+                f"cv must be a number of folds for fit_table, not {self.cv!r}: a splitter needs "
+                "the rows, and these are only counted."
+            )
+        patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
+        x, labels = validated(self, patterns.X, patterns.y)
+        with self._resources(x.size):
+            device = self._torch_device(x.size)
+            self._fit_validated(x, labels, patterns.count, device, counted=True)
+        self._take_over_table(patterns)
+
     def _fit_validated(
-        self, x: FloatArray, labels: Any, count: FloatArray, device: torch.device
+        self,
+        x: FloatArray,
+        labels: Any,
+        count: FloatArray,
+        device: torch.device,
+        *,
+        counted: bool = False,
     ) -> None:
-        table = self._table(x, self._encode_outcome(labels, count), count)
-        seed = _common_seed(self.random_state)
+        table = self._table(x, self._encode_outcome(labels, count), count, counted=counted)
+        with self._checkpoint(table, _common_seed(self.random_state)) as (checkpoint, seed):
+            self.random_state_ = seed
+            self._fit_rows(
+                table,
+                lambda: self._folds(table, x, labels, count, seed),
+                device,
+                checkpoint,
+            )
+
+    def _fit_rows(
+        self, table: Table, folds: Folds, device: torch.device, checkpoint: Checkpoint
+    ) -> None:
+        seed = self.random_state_
         expansion = self._expansion(table, self.order)
         self.pairs_ = [] if expansion is None else expansion.pairs
         rows = self._rows(table, expansion, device)
@@ -122,13 +185,11 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             table.patterns.x, table.patterns.y, table.copies
         )
         with self._progress() as on_iteration:
-            solution = self._solve(rows, self._settings(on_iteration), seed)
+            solution = self._solve(rows, self._settings(on_iteration, checkpoint), seed)
         w = (solution.w / total(rows.mass @ solution.w)).cpu().numpy()
         self._take_over(table, solution, w, seed)
-        problem = self._head_problem(table, w, seed, solution.unfinished)
-        self._fit_head(
-            table, solution, problem, lambda: self._folds(table, x, labels, count, seed), seed
-        )
+        problem = self._head_problem(table, w, seed, solution.unfinished, checkpoint)
+        self._fit_head(table, solution, problem, folds, seed)
         self._warn_about(solution, rows, self.balance_report_, table)
         self._put_in_user_order(table)
         self._warn_if_constant(table)
@@ -143,7 +204,12 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         return True
 
     def _head_problem(
-        self, table: Table, w: FloatArray, seed: int, unfinished: list[str]
+        self,
+        table: Table,
+        w: FloatArray,
+        seed: int,
+        unfinished: list[str],
+        checkpoint: Checkpoint,
     ) -> HeadProblem:
         """The last stage; a stage of it that does not converge is added to ``unfinished``."""
         stable = self.stable_features_[table.columns]
@@ -188,7 +254,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             )
         return (labels == self.classes_[1]).astype(np.float64)
 
-    def _settings(self, on_iteration: Any) -> Settings:
+    def _settings(self, on_iteration: Any, checkpoint: Checkpoint) -> Settings:
         names = Strengths.__dataclass_fields__.keys() & vars(self).keys()
         strengths = {name: getattr(self, name) for name in names}
         if strengths.get("l1") == "auto":
@@ -201,6 +267,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             max_iter=self.max_iter,
             tol=self.tol,
             on_iteration=on_iteration,
+            checkpoint=checkpoint,
         )
 
     def _take_over(self, table: Table, solution: Solution, w: FloatArray, seed: int) -> None:
@@ -279,7 +346,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
 
     def _embed(self, x: FloatArray) -> torch.Tensor:
         """phi(x) of all encoders side by side."""
-        wide = torch.as_tensor(self._widen(x))
+        wide = torch.tensor(self._widen(x))
         embedded = [apply_layers(wide, _to_tensors(layers)) for layers in self.encoders_]
         return torch.cat(embedded, dim=1)
 
@@ -364,4 +431,5 @@ def _to_numpy(layers: list[Layer]) -> list[tuple[FloatArray, FloatArray]]:
 
 
 def _to_tensors(layers: list[tuple[FloatArray, FloatArray]]) -> list[Layer]:
-    return [(torch.as_tensor(weight), torch.as_tensor(bias)) for weight, bias in layers]
+    """Copies: bits of a product depend on how arrays lie in memory, and some are read-only."""
+    return [(torch.tensor(weight), torch.tensor(bias)) for weight, bias in layers]

@@ -1,5 +1,6 @@
 """Deep Logistic Regression and Deep Global Balancing Regression (paper, eqs. 7 and 15-19)."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 from stablepred.core import solvers
+from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.head import Head, zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows
@@ -35,15 +37,20 @@ class DeepClassifier(StableClassifier):
         return AutoEncoder.random(rows.x.shape[1], hidden, generator, rows.x.device)
 
     def _head_problem(
-        self, table: Table, w: FloatArray, seed: int, unfinished: list[str]
+        self,
+        table: Table,
+        w: FloatArray,
+        seed: int,
+        unfinished: list[str],
+        checkpoint: Checkpoint,
     ) -> HeadProblem:
         if self._head_on_features():
-            return super()._head_problem(table, w, seed, unfinished)
+            return super()._head_problem(table, w, seed, unfinished, checkpoint)
 
         def train(
             x: FloatArray, y: FloatArray, mass: FloatArray, share: float
         ) -> tuple[AutoEncoder, Head]:
-            return self._train_anew(x, y, mass, share, seed, unfinished)
+            return self._train_anew(x, y, mass, share, seed, unfinished, checkpoint)
 
         stable = self.stable_features_[table.columns]
         return EmbeddingHead(
@@ -66,6 +73,7 @@ class DeepClassifier(StableClassifier):
         share: float,
         seed: int,
         unfinished: list[str],
+        checkpoint: Checkpoint,
     ) -> tuple[AutoEncoder, Head]:
         """A fresh encoder and head on given rows, for a refit.
 
@@ -75,7 +83,7 @@ class DeepClassifier(StableClassifier):
         wide, outcome, v = (torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass))
         rows = Rows(wide, outcome, v, x.shape[1])
         solution = Solution(rows.mass, zero_head(rows.x), [])
-        settings = self._settings(lambda stage, iteration, value: None)
+        settings = self._settings(lambda stage, iteration, value: None, checkpoint)
         strengths = settings.strengths
         settings = replace(
             settings, strengths=replace(strengths, network_l2=strengths.network_l2 / share)
@@ -118,7 +126,7 @@ class DLRClassifier(DeepClassifier):
         Widths of the encoder's layers; None takes two layers of half the features.
     fit_intercept : bool, default=True
         Whether the head has an intercept.
-    random_state, max_iter, tol, device, verbose, dichotomize
+    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`.
 
     Attributes
@@ -144,6 +152,7 @@ class DLRClassifier(DeepClassifier):
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.reconstruction = reconstruction
         self.l2 = l2
@@ -157,6 +166,7 @@ class DLRClassifier(DeepClassifier):
         self.device = device
         self.verbose = verbose
         self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -221,7 +231,7 @@ class DGBRClassifier(DeepClassifier):
     network_bound : float or None, default=None
         The bound that ``reduced`` puts on ||A^(k)||_F^2; None takes each layer's own value at the
         moment the weights are fixed.
-    random_state, max_iter, tol, device, verbose, dichotomize
+    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`.
 
     Attributes
@@ -273,6 +283,7 @@ class DGBRClassifier(DeepClassifier):
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.balance = balance
         self.reconstruction = reconstruction
@@ -301,6 +312,7 @@ class DGBRClassifier(DeepClassifier):
         self.device = device
         self.verbose = verbose
         self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:

@@ -1,5 +1,6 @@
 """Global Balancing Regression (paper, eq. 5)."""
 
+import os
 from typing import Any, Self
 
 from stablepred.core import solvers
@@ -62,6 +63,11 @@ class GBRClassifier(StableClassifier):
         Show progress on a terminal.
     dichotomize : {"mean", "median", None}, default="mean"
         How features that are not 0/1 are cut; None refuses them.
+    checkpoint : path or None, default=None
+        File in which a long fit leaves its state every few seconds. Where the file is there, the
+        fit goes on from it, to the same bits as without an interruption; when it is done, the
+        file is removed. A file of other data, parameters or versions is refused, so that fits at
+        the same time (of a cross-validation, say) need a file each.
 
     Attributes
     ----------
@@ -69,7 +75,8 @@ class GBRClassifier(StableClassifier):
     coef_ : ndarray of shape (1, n_features_in_)
     intercept_ : ndarray of shape (1,)
     sample_weight_ : ndarray of shape (n_samples,)
-        Balancing weights, mean one under the sample weights.
+        Balancing weights, mean one under the sample weights. After ``fit_table`` those of the
+        distinct rows, and ``row_count_`` says how many rows each stands for.
     n_iter_ : int
         Iterations over all stages.
     converged_ : bool
@@ -84,6 +91,8 @@ class GBRClassifier(StableClassifier):
     used_features_ : ndarray of bool
         The features that the prediction depends on.
     recipe_ : the lambda 5, refit and columns in use.
+    random_state_ : int
+        The seed in use. As ``random_state`` it gives the same fit again.
 
     Examples
     --------
@@ -115,6 +124,7 @@ class GBRClassifier(StableClassifier):
         device: str = "auto",
         verbose: int = 0,
         dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.balance = balance
         self.weight_l2 = weight_l2
@@ -133,6 +143,7 @@ class GBRClassifier(StableClassifier):
         self.device = device
         self.verbose = verbose
         self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:

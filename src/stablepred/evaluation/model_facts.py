@@ -129,7 +129,13 @@ def _name(model: Any) -> str:
 def _parameters(model: Any) -> dict[str, str]:
     if not hasattr(model, "get_params"):
         return {}
-    return {name: repr(value) for name, value in sorted(model.get_params(deep=False).items())}
+    given = model.get_params(deep=False)
+    given.pop("checkpoint", None)  # about the run that fitted it, and a place on someone's disk
+    shown = {name: repr(value) for name, value in sorted(given.items())}
+    seed = getattr(model, "random_state_", None)
+    if seed is not None and not isinstance(given.get("random_state"), int):
+        shown["random_state"] += f" (the seed was {seed})"
+    return shown
 
 
 def _weights(model: Any) -> WeightSummary | None:
@@ -138,23 +144,39 @@ def _weights(model: Any) -> WeightSummary | None:
     if weights is None:
         return None
     w = np.asarray(weights, dtype=np.float64)
-    w = np.sort(w[w > 0])
-    if len(w) == 0:
+    rows = np.asarray(getattr(model, "row_count_", np.ones(len(w))))  # that each weight is for
+    order = np.argsort(w, kind="stable")
+    order = order[w[order] > 0]
+    if len(order) == 0:
         return None
-    end = max(float(np.quantile(w, 0.99)), 2.0)
+    w, rows = w[order], rows[order]
+    n, total = rows.sum(), rows @ w
+    end = max(_quantile(w, rows, 0.99), 2.0)
     end = float(w[-1]) if w[-1] <= 1.5 * end else end
-    counts, edges = np.histogram(w, bins=BINS, range=(0.0, max(end, 2.0)))
+    counts, edges = np.histogram(w, bins=BINS, range=(0.0, max(end, 2.0)), weights=rows)
     marks = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+    heavier = np.cumsum(rows[::-1])[::-1] - rows  # rows before each, from the heaviest down
+    in_tenth = np.clip(max(1, round(n / 10)) - heavier, 0, rows)
     return WeightSummary(
-        shares=counts / len(w),
+        shares=counts / n,
         edges=edges,
-        above=float(np.mean(w > edges[-1])),
-        quantiles={k: float(np.quantile(w, q)) for k, q in (marks | {"largest": 1.0}).items()},
-        dropped=float(np.mean(w < 0.01 * w.mean())),
-        heaviest_tenth=float(w[-max(1, round(len(w) / 10)) :].sum() / w.sum()),
-        n_rows=len(w),
-        effective_share=float(w.sum() ** 2 / (len(w) * (w @ w))),
+        above=float(rows[w > edges[-1]].sum() / n),
+        quantiles={k: _quantile(w, rows, q) for k, q in (marks | {"largest": 1.0}).items()},
+        dropped=float(rows[w < 0.01 * total / n].sum() / n),
+        heaviest_tenth=float(in_tenth @ w / total),
+        n_rows=int(n),
+        effective_share=float(total**2 / (n * (rows @ w**2))),
     )
+
+
+def _quantile(w: np.ndarray, rows: np.ndarray, share: float) -> float:
+    """As ``numpy.quantile`` of the sorted ``w``, each repeated as often as ``rows`` says."""
+    place = share * (rows.sum() - 1)
+    ends = np.cumsum(rows)
+    low, high = (
+        w[np.searchsorted(ends, k, side="right")] for k in (np.floor(place), np.ceil(place))
+    )
+    return float(low + (place - np.floor(place)) * (high - low))
 
 
 def _effects(model: Any) -> pd.DataFrame | None:

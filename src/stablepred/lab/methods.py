@@ -34,9 +34,10 @@ class Method:
         return self.make(random_state=seed, **changes)
 
     def settings(self, **changes: Any) -> Settings:
-        """All parameters but the seed, as plain values."""
+        """All parameters that decide the result, but the seed, as plain values."""
         params = self.make(**changes).get_params()
         del params["random_state"]
+        params.pop("checkpoint", None)
         plain: Settings = json.loads(json.dumps(params))
         return plain
 

@@ -42,12 +42,13 @@ _MAKERS: dict[str, Callable[[int], Any]] = {
 
 
 def settings(name: str) -> dict[str, Any]:
-    """All parameters of a method but its seed, as plain values."""
+    """All parameters of a method that decide its result, but its seed, as plain values."""
     if name not in _MAKERS:
         return {}
     parameters = _MAKERS[name](0).get_params()
     plain: dict[str, Any] = json.loads(json.dumps(parameters, default=lambda v: type(v).__name__))
-    return {key: value for key, value in plain.items() if not key.endswith("random_state")}
+    others = ("random_state", "checkpoint")
+    return {key: value for key, value in plain.items() if not key.endswith(others)}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import pandas as pd
 from stablepred.exceptions import InputError
 from stablepred.persistence.container import LARGEST_INTEGER, Arrays
 from stablepred.persistence.inner_models import INNER_MODELS, RETIRED, inner_class
-from stablepred.persistence.objects import built, parameters_of, registered
+from stablepred.persistence.objects import built, not_stored, parameters_of, registered
 from stablepred.persistence.rules import check
 
 DEEPEST = 32
@@ -55,7 +55,7 @@ def _encoded_array(value: np.ndarray, place: str, arrays: Arrays) -> Any:
     if value.dtype.kind in "biuf":
         while place in arrays:  # names with dots in them may meet
             place += "'"
-        arrays[place] = np.ascontiguousarray(value)
+        arrays[place] = np.asarray(value, order="C")
         return {"array": place}
     if all(isinstance(item, str) for item in value.ravel()) and value.ndim == 1:
         return {"strings": [str(item) for item in value], "object": value.dtype == object}
@@ -90,7 +90,8 @@ def _encoded_object(value: Any, place: str, arrays: Arrays) -> Any:
             "pickle. Set it to a plain value (an int for random_state or cv, say) before saving; "
             "for an inner model that has no plain state, keep its weights (sample_weight_) instead."
         )
-    fields = {key: encoded(item, f"{place}.{key}", arrays) for key, item in vars(value).items()}
+    stored = {key: item for key, item in vars(value).items() if key not in not_stored(kind)}
+    fields = {key: encoded(item, f"{place}.{key}", arrays) for key, item in stored.items()}
     return {"sklearn" if inner else "object": kind.__name__, "state": fields}
 
 
@@ -101,8 +102,13 @@ def decoded(model: Any, arrays: Arrays) -> Any:
     """The object that :func:`encoded` was given, checked; every array must be used, and once."""
     if not isinstance(model, dict) or set(model) != {"object", "state"}:
         raise ValueError("what it holds is no object of this library")
+    return decoded_value(model, arrays)
+
+
+def decoded_value(item: Any, arrays: Arrays) -> Any:
+    """Whatever :func:`encoded` was given; every array must be used, and once."""
     reader = _Reader(arrays)
-    result = reader.value(model)
+    result = reader.value(item)
     if reader.arrays:
         raise ValueError(f"nothing uses its array {next(iter(reader.arrays))[:80]!r}")
     return result

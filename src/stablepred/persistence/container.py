@@ -63,13 +63,13 @@ class ForeignFormatError(ValueError):
 # --- writing ---
 
 
-def packed(model: Any, arrays: Arrays) -> bytearray:
-    """A model file from the JSON of a model and its arrays."""
+def packed(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
+    """A file of some kind from the JSON of its object and its arrays."""
     content = {
         "format": FORMAT,
         "stablepred": __version__,
         "sha256": UNSEALED.decode(),
-        "model": model,
+        kind: model,
     }
     text = json.dumps(content, allow_nan=False)
     blob = bytearray(safetensors_bytes(arrays, metadata={KEY: text}))
@@ -104,14 +104,14 @@ def _digest(blob: bytearray, place: int) -> bytes:
 # --- reading ---
 
 
-def unpacked(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """The text of a model file and its arrays, once both are known to be sound."""
+def unpacked(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str, Any], Arrays]:
+    """The text of a file of some kind and its arrays, once both are known to be sound."""
     with open(path, "rb") as stream:
         size = os.fstat(stream.fileno()).st_size
         start = stream.read(8)
         start += stream.read(_header_length(start, size))
         table = _table(start[8:], size)
-        content = _content(table)
+        content = _content(table, kind)
         entries = _entries(table, size - len(start))
         digest = hashlib.sha256(_unsealed(start) if content["format"] > 1 else b"")
         arrays = {entry.name: _read_array(stream, entry, digest) for entry in entries}
@@ -201,7 +201,7 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _content(table: dict[str, Any]) -> dict[str, Any]:
+def _content(table: dict[str, Any], kind: str) -> dict[str, Any]:
     """The text under the header's metadata; its format is known here."""
     metadata = table.pop(METADATA, None)
     if not isinstance(metadata, dict) or KEY not in metadata:
@@ -217,7 +217,7 @@ def _content(table: dict[str, Any]) -> dict[str, Any]:
             f"{' and '.join(map(str, READABLE))}. It was written by stablepred "
             f"{str(content.get('stablepred'))[:40]!r}: install that version, or a later one."
         )
-    known = {"format", "stablepred", "model"} | ({"sha256"} if content["format"] > 1 else set())
+    known = {"format", "stablepred", kind} | ({"sha256"} if content["format"] > 1 else set())
     if set(content) != known or not isinstance(content["stablepred"], str):
         raise ValueError(f"its text must hold {sorted(known)}, but holds {sorted(content)[:10]}")
     return content

@@ -28,7 +28,8 @@ def storable(cls: T) -> T:
 
     Its attributes are the parameters of its constructor (a dataclass, say); an estimator has fitted
     attributes besides. A class with more to say about what is valid than the types of its
-    parameters has a method ``check_stored``, which raises ValueError.
+    parameters has a method ``check_stored``, which raises ValueError. Parameters that are about
+    a run and not about the model are named in ``not_stored``, and have a default.
     """
     _classes[cls.__name__] = cls
     return cls
@@ -37,6 +38,11 @@ def storable(cls: T) -> T:
 def registered(name: str) -> type | None:
     """The class that was registered under this name."""
     return _classes.get(name)
+
+
+def not_stored(cls: type) -> tuple[str, ...]:
+    """Parameters that have no place in a file."""
+    return getattr(cls, "not_stored", ())
 
 
 @cache
@@ -53,7 +59,11 @@ def hints_of(cls: type) -> Mapping[str, Any]:
 
 def built(cls: type, state: dict[str, Any]) -> Any:
     """An object of ``cls`` from its stored state."""
-    parameters = parameters_of(cls)
+    parameters = {
+        name: parameter
+        for name, parameter in parameters_of(cls).items()
+        if name not in not_stored(cls)
+    }
     given = {name: value for name, value in state.items() if name in parameters}
     fitted = {name: value for name, value in state.items() if name not in parameters}
     _check_names(cls, fitted)

@@ -125,7 +125,14 @@ def _check_history(model: Any) -> None:
             raise ValueError(f"history_ of {name!r} has not n_iter_ = {length} numbers")
 
 
-SHARED = ("dichotomizer_", "converged_", "balance_report_", "n_iter_", "history_")
+def _check_row_weights(model: Any, name: str) -> None:
+    """Weights of the rows, or of the distinct rows with their counts."""
+    weights = numbers(model, name, (None,), low=0.0)
+    if "row_count_" in vars(model):
+        numbers(model, "row_count_", weights.shape, low=1.0)
+
+
+SHARED = ("dichotomizer_", "converged_", "balance_report_", "n_iter_", "history_", "row_count_")
 
 
 def _balancer(model: Any) -> None:
@@ -133,7 +140,7 @@ def _balancer(model: Any) -> None:
     if _is_fitted(model):
         _known(model, "weights_", *SHARED)
         _estimator(model)
-        numbers(model, "weights_", (None,), low=0.0)
+        _check_row_weights(model, "weights_")
 
 
 def _classifier(model: Any) -> None:
@@ -143,16 +150,20 @@ def _classifier(model: Any) -> None:
     _known(
         model,
         *("classes_", "coef_", "intercept_", "encoders_", "pairs_", "recipe_", "sample_weight_"),
-        *("feature_effects_", "stable_features_", "share_through_outcome_", *SHARED),
+        *("feature_effects_", "stable_features_", "share_through_outcome_", "random_state_"),
+        *SHARED,
     )
     n_features = _estimator(model)
     share = vars(model).get("share_through_outcome_", 0.0)  # not in files of earlier versions
     if not isinstance(share, float) or not np.isfinite(share) or share > 1:
         raise ValueError(f"share_through_outcome_ must be a number up to 1, not {brief(share)}")
+    seed = vars(model).get("random_state_", 0)  # nor is this
+    if not isinstance(seed, int) or isinstance(seed, bool):
+        raise ValueError(f"random_state_ must be a whole number, not {brief(seed)}")
     if len(check_labels(model)) != 2:
         raise ValueError("classes_ must be two labels")
     _check_effects(model, n_features)
-    numbers(model, "sample_weight_", (None,), low=0.0)
+    _check_row_weights(model, "sample_weight_")
     _part(model, "recipe_", "Recipe")
     inputs = n_features + _check_pairs(model, n_features)
     width = _check_encoders(model, inputs)

@@ -12,8 +12,10 @@ from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
-from stablepred.estimators.base import SMALL_SHARE, warn_user
+from stablepred.core.threads import threads_for
+from stablepred.estimators.base import SMALL_SHARE, StableEstimator, warn_user
 from stablepred.evaluation.validation import criterion_value, is_constant
 from stablepred.exceptions import (
     ConstantPredictionWarning,
@@ -73,12 +75,18 @@ def _check_grid(param_grid: Any, n_iter: int | None) -> None:
 
 
 def candidate_model(estimator: Any, params: Params, seed: int) -> Any:
-    """An unfitted copy with the candidate's parameters, and a seed where it has none."""
+    """An unfitted copy with the candidate's parameters, and a seed where it has none.
+
+    Candidates keep no checkpoint: there is one file, and there are many of them.
+    """
     model = clone(estimator)
     try:
         model.set_params(**{name: clone(value, safe=False) for name, value in params.items()})
     except (ValueError, AttributeError) as error:
         raise InputError(f"param_grid does not fit the estimator: {error}") from error
+    for part in (model, *model.get_params().values()):
+        if isinstance(part, StableEstimator):
+            part.set_params(checkpoint=None)
     seeds = {
         name: child_seed(seed, "estimator")
         for name, value in model.get_params().items()
@@ -120,7 +128,16 @@ class Outcome:
 
 
 def outcome_of(estimator: Any, params: Params, seed: int, split: Split) -> Outcome:
-    """Fit one candidate on the training rows of a split and judge it in the environments."""
+    """Fit one candidate on the training rows of a split and judge it in the environments.
+
+    On one thread, whether or not others are fitted at the same time: how a sum is shared out
+    decides its last bits.
+    """
+    with threadpool_limits(1), threads_for(0):
+        return _outcome_on_one_thread(estimator, params, seed, split)
+
+
+def _outcome_on_one_thread(estimator: Any, params: Params, seed: int, split: Split) -> Outcome:
     train = split.train
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:

@@ -71,7 +71,8 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator : classifier with ``predict_proba``
         Of this library, of scikit-learn, or a pipeline that ends in one. A ``random_state`` of
-        None in it is replaced by a seed derived from the search's own, the same for every fit.
+        None in it is replaced by a seed derived from the search's own, the same for every fit. A
+        ``checkpoint`` in it is not used.
     param_grid : dict or list of dicts
         Values to try by parameter, as in ``GridSearchCV``; with ``n_iter`` also distributions
         (objects with ``rvs``), as in ``RandomizedSearchCV``.
@@ -104,7 +105,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     refit : bool, default=True
         Fit the best candidate on all rows, for ``best_estimator_`` and prediction.
     n_jobs : int or None, default=None
-        Processes, as in scikit-learn. The result does not depend on it.
+        Processes, as in scikit-learn, with one thread each. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the folds, the redrawing, the random search and the estimators.
     verbose : int, default=0
@@ -129,6 +130,8 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     constant_error_ : float
         Average_Error of predicting the base rate in the same environments.
     interrupted_ : bool
+    random_state_ : int
+        The seed in use. As ``random_state`` it gives the same search again.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Notes
@@ -225,7 +228,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Rows, int, list[list[Outcome]]]:
         """Everything but the refit; also gives the rows, seed and outcomes for what follows."""
         self._check_parameters()
-        seed = root_seed(self.random_state)
+        self.random_state_ = seed = root_seed(self.random_state)
         rows = self._training_rows(X, y, sample_weight)
         if self.sampler is None:
             candidates = listed_candidates(self.param_grid, self.n_iter, seed)

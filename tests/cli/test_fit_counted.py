@@ -1,0 +1,123 @@
+"""``stablepred fit`` on many rows of numbers: they are counted, and the model is the same."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stablepred import load
+from stablepred.data import counted_table
+
+pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
+pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")
+
+
+def numbers(n=600):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (n, 4)), columns=["a", "b", "c", "d"])
+    frame["b"] = np.where(rng.random(n) < 0.6, frame["a"], frame["b"])
+    frame["age"] = rng.integers(20, 80, n)
+    frame["share"] = rng.random(n)
+    frame["owner"] = rng.random(n) < 0.3
+    frame["size"] = rng.choice([1.5, 2.5], n)
+    frame["always"] = 7
+    score = frame["a"] + frame["c"] + (frame["age"] > 50) + rng.normal(0, 0.7, n)
+    frame["bought"] = np.where(score > 1.5, "yes", "no")
+    return frame
+
+
+@pytest.fixture
+def count_all(monkeypatch):
+    monkeypatch.setattr(counted_table, "MANY", 1)
+
+
+def written(run, path, folder, *options):
+    answer = run("fit", path, "--target", "bought", "-o", folder, *options)
+    assert answer.code == 0, answer.err
+    return answer.out
+
+
+@pytest.mark.parametrize("method", ["gbr", "dgbr-paper"])
+def test_counted_rows_give_the_model_of_rows_that_are_read(run, tmp_path, monkeypatch, method):
+    path = tmp_path / "rows.parquet"
+    frame = numbers()
+    frame.to_parquet(path)
+    options = ("--method", method, "--drop", "d")
+    read = written(run, path, tmp_path / "read", *options)
+    monkeypatch.setattr(counted_table, "MANY", 1)
+    counted = written(run, path, tmp_path / "counted", *options)
+    assert (read.split()[0], counted.split()[0]) == ("read", "counted")
+    assert counted.splitlines()[1:-1] == read.splitlines()[1:-1]
+    one, other = load(tmp_path / "read"), load(tmp_path / "counted")
+    texts = [(tmp_path / name / "summary.json").read_text() for name in ("read", "counted")]
+    assert texts[0] == texts[1]
+    np.testing.assert_array_equal(one.estimator.coef_, other.estimator.coef_)
+    np.testing.assert_array_equal(one.predict_proba(frame), other.predict_proba(frame))
+    for ours, theirs in zip(one.encoder.columns_, other.encoder.columns_, strict=True):
+        assert ours.cut == pytest.approx(theirs.cut, rel=1e-14)
+        assert (ours.name, ours.style, ours.plain) == (theirs.name, theirs.style, theirs.plain)
+    assert one.target == other.target
+    assert other.estimator.row_count_.sum() == len(one.estimator.sample_weight_) == len(frame)
+
+
+def test_a_positive_value_can_be_named(run, tmp_path, count_all):
+    numbers().to_parquet(tmp_path / "rows.parquet")
+    options = ("--method", "gbr", "--positive", "no")
+    out = written(run, tmp_path / "rows.parquet", tmp_path / "model", *options)
+    assert out.startswith("counted ")
+    assert "target bought: 'no' is 1" in out
+
+
+def test_a_positive_value_that_is_not_there_is_refused_without_reading(
+    run, tmp_path, count_all, monkeypatch
+):
+    numbers().to_parquet(tmp_path / "rows.parquet")
+    monkeypatch.delattr("stablepred.data.tables.TableFile.read")
+    answer = run(
+        *("fit", tmp_path / "rows.parquet", "--target", "bought", "--method", "gbr"),
+        *("--positive", "maybe", "-o", tmp_path / "model"),
+    )
+    assert answer.code == 2
+    assert "the positive value 'maybe' is not in target 'bought'" in answer.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"job": ["cook", "smith"] * 300},
+        {"income": [np.nan, 1.0, 2.0] * 200},
+        {"share": [np.inf, 1.0, 2.0] * 200},
+        {"id": range(600)},
+    ],
+)
+def test_what_cannot_be_counted_is_read(run, tmp_path, count_all, change):
+    numbers().assign(**change).to_parquet(tmp_path / "rows.parquet")
+    out = written(run, tmp_path / "rows.parquet", tmp_path / "model", "--method", "gbr")
+    assert out.startswith("read ")
+
+
+@pytest.mark.parametrize("options", [("--method", "lr"), ("--method", "gbr", "--overlap", "0.1")])
+def test_what_needs_the_rows_reads_them(run, tmp_path, count_all, options):
+    numbers().to_parquet(tmp_path / "rows.parquet")
+    out = written(run, tmp_path / "rows.parquet", tmp_path / "model", *options)
+    assert out.startswith("read ")
+
+
+def test_few_rows_and_csv_files_are_read(run, tmp_path, monkeypatch):
+    numbers().to_parquet(tmp_path / "rows.parquet")
+    out = written(run, tmp_path / "rows.parquet", tmp_path / "one", "--method", "gbr")
+    assert out.startswith("read ")
+    monkeypatch.setattr(counted_table, "MANY", 1)
+    numbers().to_csv(tmp_path / "rows.csv", index=False)
+    out = written(run, tmp_path / "rows.csv", tmp_path / "two", "--method", "gbr")
+    assert out.startswith("read ")
+
+
+@pytest.mark.parametrize("values", [["yes"] * 600, ["a", "b", "c"] * 200, [None, "yes"] * 300])
+def test_a_target_without_two_values_is_explained_as_ever(run, tmp_path, count_all, values):
+    numbers().assign(bought=values).to_parquet(tmp_path / "rows.parquet")
+    answer = run(
+        *("fit", tmp_path / "rows.parquet", "--target", "bought", "--method", "gbr"),
+        *("-o", tmp_path / "model"),
+    )
+    assert answer.code == 2
+    assert "target 'bought'" in answer.err

@@ -1,0 +1,148 @@
+"""What holds for reading and encoding tables, however odd they are."""
+
+import csv
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from stablepred.data import TableEncoder, read_table
+from stablepred.exceptions import InputError
+
+TOOLS = Path(__file__).parents[2] / "tools"
+pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+# One folder for all examples: every example writes the file anew.
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+WORDS = st.sampled_from(["1", "0", "2.5", "1,5", "", "NA", "cook", "true", "2020-01-31", "1e999"])
+TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=6)
+SEPARATORS = st.sampled_from(",;\t|")
+
+
+@st.composite
+def text_tables(draw):
+    """Names and rows of text, two columns or more."""
+    width = draw(st.integers(2, 4))
+    names = draw(
+        st.lists(TEXT.map(str.strip).filter(bool), min_size=width, max_size=width, unique=True)
+    )
+    row = st.lists(WORDS | TEXT, min_size=width, max_size=width)
+    return names, draw(st.lists(row, min_size=1, max_size=8))
+
+
+def write_csv(path, names, rows, separator, encoding="utf-8"):
+    with path.open("w", encoding=encoding, newline="") as stream:
+        writer = csv.writer(stream, delimiter=separator, quoting=csv.QUOTE_ALL)
+        writer.writerows([names, *rows])
+
+
+@SAME_FOLDER
+@given(text_tables(), SEPARATORS, st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+def test_what_is_written_comes_back(tmp_path, table, separator, encoding):
+    names, rows = table
+    write_csv(tmp_path / "table.csv", names, rows, separator, encoding)
+    frame = read_table(tmp_path / "table.csv")
+    assert list(frame.columns) == names
+    assert frame.to_numpy(dtype=object).tolist() == rows
+
+
+@SAME_FOLDER
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_table_or_refused(tmp_path, blob):
+    (tmp_path / "table").write_bytes(blob)
+    try:
+        frame = read_table(tmp_path / "table")
+    except InputError:
+        return
+    assert len(frame) > 0
+    assert frame.columns.is_unique
+
+
+def encoded(frame):
+    """An encoder fitted on a frame, or None where it is refused."""
+    try:
+        return TableEncoder().fit(frame)
+    except InputError:
+        return None
+
+
+@given(text_tables(), st.data())
+def test_features_are_0_or_1_whatever_the_order_of_the_rows(table, data):
+    names, rows = table
+    frame = pd.DataFrame(rows, columns=names)
+    encoder = encoded(frame)
+    assume(encoder is not None)
+    features = encoder.transform(frame)
+    assert np.isin(features.to_numpy(), (0, 1)).all()
+    order = data.draw(st.permutations(range(len(frame))))
+    again = encoded(frame.iloc[order]).transform(frame)
+    pd.testing.assert_frame_equal(again, features)
+
+
+@given(text_tables())
+def test_rows_are_encoded_one_by_one_as_together(table):
+    names, rows = table
+    frame = pd.DataFrame(rows, columns=names)
+    encoder = encoded(frame)
+    assume(encoder is not None)
+    single = pd.concat([encoder.transform(frame[k : k + 1]) for k in range(len(frame))])
+    pd.testing.assert_frame_equal(single, encoder.transform(frame))
+
+
+# --- the tool that spoils tables ---
+
+
+@pytest.fixture(scope="module")
+def fuzz():
+    """The tool that spoils tables."""
+    if not (TOOLS.is_dir() and Path("/proc/self/clear_refs").exists()):
+        pytest.skip("needs the folder tools, and Linux to count memory")
+    sys.path.insert(0, str(TOOLS))
+    try:
+        spec = importlib.util.spec_from_file_location("fuzz_tables", TOOLS / "fuzz_tables.py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules["fuzz_tables"] = module
+        spec.loader.exec_module(module)
+        module.SECONDS = float("inf")  # nothing is timed in a test
+        yield module
+    finally:
+        sys.path.remove(str(TOOLS))
+        sys.modules.pop("fuzz_tables", None)
+
+
+@SAME_FOLDER
+@given(number=st.integers(0, 1 << 32))
+def test_a_spoiled_table_is_refused_or_sound(fuzz, number):
+    assert fuzz.tally_of(range(number, number + 1), seed=0).findings == []
+
+
+def test_a_small_run_of_the_fuzz_tool_finds_nothing(fuzz):
+    tally = fuzz.tally_of(range(200), seed=2)
+    assert tally.findings == []
+    assert sum(tally.counts.values()) == 200
+    assert {"refused, CSV", "loaded, CSV", "refused, Parquet"} <= set(tally.counts)
+    assert "| **findings** | 0 |" in fuzz.as_markdown(fuzz.record(tally, 200, 2))
+
+
+def test_the_fuzz_tool_notices_what_it_looks_for(fuzz, monkeypatch, tmp_path):
+    """A reader that breaks, that reads other fields, or takes too much would not go unseen."""
+    path = tmp_path / "table"
+    path.write_text("a,b\n1,2\n3,4\n")
+    assert fuzz.observed(path, encode=True).verdict == "loaded"
+    read = fuzz.CsvFile.read
+    monkeypatch.setattr(fuzz.CsvFile, "read", lambda self: read(self)[:1])
+    assert "pieces" in fuzz.observed(path, encode=False).detail
+    monkeypatch.setattr(fuzz.CsvFile, "read", lambda self: 1 / 0)
+    assert fuzz.observed(path, encode=False).verdict == "failed"
+    monkeypatch.setattr(fuzz.CsvFile, "read", lambda self: bytearray(1 << 29) and 1 / 0)
+    seen = fuzz.observed(path, encode=False)
+    assert seen.peak > 1 << 28
+    tally = fuzz.tally_of(range(0), seed=0)
+    seen.verdict = "refused"
+    tally.add(0, "CSV", "change", 12, seen)
+    assert len(tally.findings) == 1
