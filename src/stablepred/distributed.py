@@ -211,6 +211,8 @@ def _check_supported(estimator: Any, shards: Shards) -> None:
         if value not in allowed:
             listed = " or ".join(map(repr, allowed))
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
+    if estimator.checkpoint is not None:
+        raise InputError("on row shards there are no checkpoints: set checkpoint=None.")
     if getattr(estimator, "l1", 0.0) == "auto":
         raise InputError(
             "on row shards l1 must be a number, not 'auto': choosing it needs folds over all rows. "

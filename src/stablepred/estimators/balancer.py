@@ -187,7 +187,7 @@ class GlobalBalancer(StableEstimator):
         share = solution.sums.effective_share
         self.balance_report_ = balance_report_from(before, after, names, table.n_rows, share)
         self._warn_about_convergence([] if solution.converged else ["weights"])
-        warn_about_weights(self, solution.floored, self.balance_report_)
+        warn_about_weights(self, solution, self.balance_report_)
         on, off = after.on / after.weight, after.off / after.weight
         warn_about_erased_values(names, on, before.on, off, before.off)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from stablepred.core.checkpoint import Checkpoint
+from stablepred.core.minibatch import BatchSolution
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.sharding import (
@@ -270,8 +271,12 @@ class StableEstimator(Storable, BaseEstimator):
         self._warn_about_convergence(solution.unfinished)
         if hasattr(self, "weight_l2") and current_shards() is None:
             _warn_about_redundant_features(table)
+<<<<<<< HEAD
         _warn_about_sum_of_weights(solution)
         warn_about_weights(self, solution.floored, report)
+=======
+        warn_about_weights(self, solution, report)
+>>>>>>> shards
         x, v = rows.features, rows.mass * solution.w / total(rows.mass @ solution.w)
         sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
         warn_about_erased_values(table.column_names, *sides)
@@ -393,8 +398,16 @@ def _warn_about_redundant_features(table: Table) -> None:
         )
 
 
+<<<<<<< HEAD
 def _warn_about_sum_of_weights(solution: Solution) -> None:
     """Say where the penalty on the weights was evaded by making all of them small."""
+=======
+def warn_about_weights(
+    estimator: Any, solution: Solution | BatchSolution, report: BalanceReport
+) -> None:
+    """Say where the weights have collapsed, met their floor, or not moved at all."""
+    share = report.effective_share
+>>>>>>> shards
     mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
     if mean < LEAST_MEAN:
         warn_user(
@@ -409,7 +422,7 @@ def warn_about_weights(estimator: Any, floored: bool, report: BalanceReport) -> 
     """Say where the weights have collapsed, met their floor, or not moved at all."""
     share = report.effective_share
     floor = getattr(estimator, "min_effective_share", 0.0)
-    if floored:
+    if solution.floored:
         warn_user(
             f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
             f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
