@@ -61,12 +61,7 @@ class RawSums(NamedTuple):
     @classmethod
     def of(cls, x: Tensor, v: Tensor) -> "RawSums":
         """The sums over all rows."""
-<<<<<<< HEAD
         return cls(*totals(*_weighted_sums(x, v), v.sum()))
-=======
-        on, off, gram = _weighted_sums(x, v)
-        return cls(*totals(gram, on, off, v.sum()))
->>>>>>> shards
 
     def plus(self, other: "RawSums", sign: int = 1) -> "RawSums":
         """The sums with those over other rows added (or taken away)."""
@@ -109,15 +104,9 @@ def balance_and_gradient(
         r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
     """
     sums = RawSums.of(x, v)
-<<<<<<< HEAD
     gram, ones, *others = sums if elsewhere is None else sums.plus(elsewhere)
     on, off, comparable = _sides(ones, *others)
     rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
-=======
-    gram, *sides = sums if elsewhere is None else sums.plus(elsewhere)
-    on, off, comparable = _sides(*sides)
-    rest = gram.diagonal()[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
->>>>>>> shards
     gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(comparable, shared)
     slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
     slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s

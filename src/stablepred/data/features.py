@@ -138,11 +138,7 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         mean = np.ldexp(scaled / weight, np.frexp(size)[1])
         two = [halfway(a, b) for a, b in zip(low, high, strict=True)]
         self.thresholds_ = np.where(between > 0, mean, two)
-<<<<<<< HEAD
         self.tolerances_ = np.where(between > 0, tolerance_of_mean(size), 0.0)
-=======
-        self.tolerances_ = np.where(between > 0, [tolerance_of_mean(value) for value in size], 0.0)
->>>>>>> shards
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:

@@ -271,12 +271,7 @@ class StableEstimator(Storable, BaseEstimator):
         self._warn_about_convergence(solution.unfinished)
         if hasattr(self, "weight_l2") and current_shards() is None:
             _warn_about_redundant_features(table)
-<<<<<<< HEAD
-        _warn_about_sum_of_weights(solution)
-        warn_about_weights(self, solution.floored, report)
-=======
         warn_about_weights(self, solution, report)
->>>>>>> shards
         x, v = rows.features, rows.mass * solution.w / total(rows.mass @ solution.w)
         sides = totals(v @ x, rows.mass @ x, v @ (1 - x), rows.mass @ (1 - x))
         warn_about_erased_values(table.column_names, *sides)
@@ -398,16 +393,11 @@ def _warn_about_redundant_features(table: Table) -> None:
         )
 
 
-<<<<<<< HEAD
-def _warn_about_sum_of_weights(solution: Solution) -> None:
-    """Say where the penalty on the weights was evaded by making all of them small."""
-=======
 def warn_about_weights(
     estimator: Any, solution: Solution | BatchSolution, report: BalanceReport
 ) -> None:
     """Say where the weights have collapsed, met their floor, or not moved at all."""
     share = report.effective_share
->>>>>>> shards
     mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
     if mean < LEAST_MEAN:
         warn_user(
@@ -416,11 +406,6 @@ def warn_about_weights(
             "6) well above weight_l2, or lower weight_l2.",
             DegenerateWeightsWarning,
         )
-
-
-def warn_about_weights(estimator: Any, floored: bool, report: BalanceReport) -> None:
-    """Say where the weights have collapsed, met their floor, or not moved at all."""
-    share = report.effective_share
     floor = getattr(estimator, "min_effective_share", 0.0)
     if solution.floored:
         warn_user(
