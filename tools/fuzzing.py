@@ -4,13 +4,16 @@ The work is done in child processes, one after the other, so that a crash ends o
 """
 
 import multiprocessing
+import queue
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 BATCH = 2000
+HANGS = 300.0  # seconds at one file, on a machine that may be busy
 
 
 @dataclass
@@ -81,18 +84,33 @@ def run(
             target=_child, args=(judge, numbers, seed, reached, results)
         )
         child.start()
-        try:
-            total.merge(results.get(timeout=total.limit * BATCH))
-            first = numbers.stop
-        except Exception:
+        tally = _awaited(child, reached, results)
+        if tally is None:
             child.terminate()
             finding = {"number": reached.value, "verdict": "crashed", "detail": "the child died"}
             total.findings.append(finding)
             first = reached.value + 1
+        else:
+            total.merge(tally)
+            first = numbers.stop
         child.join()
         print(f"{first:,} files, {len(total.findings)} findings", file=sys.stderr, flush=True)
         keep(total, first)
     return total
+
+
+def _awaited(child: Any, reached: Any, results: Any) -> Tally | None:
+    """What a child counted; None if it died, or was at one file for minutes."""
+    at, since = -1, time.monotonic()
+    while True:
+        alive = child.is_alive()  # asked first: what a child leaves, it leaves before it ends
+        try:
+            return results.get(timeout=1.0)
+        except queue.Empty:
+            if reached.value != at:
+                at, since = reached.value, time.monotonic()
+            if not alive or time.monotonic() - since > HANGS:
+                return None
 
 
 def _child(judge: Judge, numbers: range, seed: int, reached: Any, results: Any) -> None:

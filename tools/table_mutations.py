@@ -361,6 +361,7 @@ def _parquet(rng: Generator) -> tuple[str, bytes]:
     for _ in range(pick(rng, (1, 1, 2))):
         change = pick(rng, (*BLIND, _footer, _footer, _footer_length))
         change(rng, blob)
+        blob = blob or bytearray(b"PAR1")  # all of it was cut off
     # The first four bytes say that it is Parquet; without them it is a spoiled text file.
     if rng.random() < 0.9:
         blob[:4] = b"PAR1"
