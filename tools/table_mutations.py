@@ -213,8 +213,8 @@ def _insert_field(rng: Generator, text: str) -> str:
 
 
 def _repeat_lines(rng: Generator, text: str) -> str:
-    lines = text.splitlines(keepends=True) or [""]
-    return text + pick(rng, lines) * int(pick(rng, (1, 100, 3000)))
+    line = pick(rng, text.splitlines(keepends=True) or [""])
+    return text + line * min(pick(rng, (1, 100, 3000)), 1 + 500_000 // max(1, len(line)))
 
 
 TEXTUAL: tuple[Callable[[Generator, str], str], ...] = (
@@ -380,7 +380,7 @@ def _footer(rng: Generator, blob: bytearray) -> None:
 def _footer_length(rng: Generator, blob: bytearray) -> None:
     length = int.from_bytes(blob[-8:-4], "little") + int(rng.integers(-16, 17))
     chosen = pick(rng, (length, 0, len(blob), 1 << 31, (1 << 32) - 1))
-    blob[-8:-4] = int(max(0, chosen)).to_bytes(4, "little")
+    blob[-8:-4] = int(np.clip(chosen, 0, (1 << 32) - 1)).to_bytes(4, "little")
 
 
 def spoiled(rng: Generator) -> tuple[str, bytes]:

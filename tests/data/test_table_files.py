@@ -232,3 +232,13 @@ def test_two_columns_without_a_name_in_a_parquet_file_are_refused(tmp_path):
     pa_parquet.write_table(pa.table([pa.array([1]), pa.array([2])], names=["", ""]), path)
     with pytest.raises(InputError, match="names of columns repeat: ''"):
         read_table(path)
+
+
+@pytest.mark.parametrize("text", [b"name", b"value"])
+def test_text_in_a_parquet_file_that_is_not_utf_8_is_said(tmp_path, text):
+    path = tmp_path / "table.parquet"
+    table = pa.table({"name": ["value", "other"]})
+    pa_parquet.write_table(table, path, compression="none", store_schema=False)
+    path.write_bytes(path.read_bytes().replace(text, b"\xff" * len(text)))
+    with pytest.raises(InputError, match="damaged Parquet"):
+        read_table(path)

@@ -27,6 +27,8 @@ from stablepred.exceptions import InputError
 BLOCK = 16 << 20
 # Rows of Parquet per piece.
 ROWS = 100_000
+# What Arrow raises on a damaged Parquet file.
+DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 Report = Callable[[float], None]  # is told the share of the file that was read
 
@@ -158,12 +160,12 @@ class ParquetFile(TableFile):
 
     def __init__(self, path: Path) -> None:
         try:
-            schema = parquet.read_schema(path)
-        except (pa.ArrowException, OSError) as error:
+            names = parquet.read_schema(path).names
+        except DAMAGED as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
         self.rows = parquet.read_metadata(path).num_rows
         # pandas writes its row labels as columns of such names.
-        self.stored = [name for name in schema.names if not re.match("__index_level_", name)]
+        self.stored = [name for name in names if not re.match("__index_level_", name)]
         super().__init__(path, self.stored, "Parquet")
         _check_names(path, self.stored)  # columns are read by name
 
@@ -173,13 +175,14 @@ class ParquetFile(TableFile):
                 done, total = 0, max(1, file.metadata.num_rows)
                 wanted = [self.stored[place] for place in places]
                 for batch in file.iter_batches(ROWS, columns=wanted):
+                    batch.validate(full=True)  # text that is none, places that are not there
                     done += batch.num_rows
                     report(done / total)
                     chosen = [batch.column(name) for name in wanted]
                     yield pa.record_batch(chosen, names=[self.columns[place] for place in places])
                 if not done:
                     raise InputError(f"{self.path} has no rows.")
-        except (pa.ArrowException, OSError) as error:
+        except DAMAGED as error:
             raise InputError(f"{self.path} is a damaged Parquet file: {error}") from error
 
 
