@@ -76,6 +76,9 @@ def outcome(model, x):
     for method in ("predict_proba", "decision_function", "predict", "transform"):
         if hasattr(model, method):
             found[method] = np.asarray(getattr(model, method)(x), dtype=float)
+    if "decision_function" in found:
+        # Without a penalty separable rows have no best logit; from here on they are certain.
+        found["decision_function"] = found["decision_function"].clip(-20, 20)
     if hasattr(model, "history_"):
         found |= {f"history {name}": values for name, values in model.history_.items()}
     if hasattr(model, "balance_report_"):

@@ -204,7 +204,7 @@ def test_every_method_has_the_same_number_of_candidates_and_its_defaults_among_t
 def test_tuning_records_the_chosen_candidate_and_the_best_in_hindsight():
     small = replace(SMALL, small=True, keeps_encoder=False)
     found = stored(tuned_definition(small, 1, "LR"))
-    assert [c["params"] for c in found["candidates"]] == [{"C": 0.003}, {"C": 0.01}]
+    assert [c["params"] for c in found["candidates"]] == [{"C": 0.01}, {"C": 0.1}]
     assert found["params"] in [c["params"] for c in found["candidates"]]
     chosen = next(c for c in found["candidates"] if c["params"] == found["params"])
     assert chosen["average"] == found["average"]
