@@ -6,14 +6,13 @@ The work is done in child processes, one after the other, so that a crash ends o
 import multiprocessing
 import queue
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 BATCH = 2000
-HANGS = 300.0  # seconds at one file, on a machine that may be busy
+HANGS = 300  # seconds at one file, on a machine that may be busy
 
 
 @dataclass
@@ -101,15 +100,14 @@ def run(
 
 def _awaited(child: Any, reached: Any, results: Any) -> Tally | None:
     """What a child counted; None if it died, or was at one file for minutes."""
-    at, since = -1, time.monotonic()
+    at, waits = -1, 0  # counted, not timed: a tool that was paused has not waited
     while True:
         alive = child.is_alive()  # asked first: what a child leaves, it leaves before it ends
         try:
             return results.get(timeout=1.0)
         except queue.Empty:
-            if reached.value != at:
-                at, since = reached.value, time.monotonic()
-            if not alive or time.monotonic() - since > HANGS:
+            at, waits = reached.value, 0 if reached.value != at else waits + 1
+            if not alive or waits > HANGS:
                 return None
 
 
