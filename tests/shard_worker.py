@@ -87,7 +87,7 @@ def losses_and_gradients(rows, omega, network, head):
         variable = omega.clone().requires_grad_()
         value = loss(variable)
         value.backward()
-        found[name] = float(value), variable.grad
+        found[name] = float(value.detach()), variable.grad
     common = [*network.parameters(), head.beta, head.intercept]
     for tensor in common:
         tensor.requires_grad_().grad = None
@@ -258,9 +258,11 @@ def main(task, folder):
         found = check_failures(dist.get_rank(), dist.get_world_size(), folder)
     (folder / f"{dist.get_rank()}.json").write_text(json.dumps(found))
     if task == "fits":
+        dist.barrier()
         dist.destroy_process_group()
-    else:
-        os._exit(0)  # the group has lost a member and cannot be closed in order
+    # A group that has lost a member cannot be closed in order, and gloo's own threads may outlive
+    # the one that is closed: what was to be found is written.
+    os._exit(0)
 
 
 if __name__ == "__main__":
