@@ -24,7 +24,7 @@ from torch import Tensor
 
 from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient
 from stablepred.core.head import Head
-from stablepred.core.network_loss import network_loss
+from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.solvers import Settings, sequential
@@ -37,11 +37,11 @@ CORES = 2
 NOTES = """\
 One evaluation is a loss and its gradient in double precision: what a step of L-BFGS needs. The
 encoder has layers of 64 and 32 units. *embedded balance* is L_Bal on the embedding as a function
-of the weights; the GPU keeps the embeddings with a column removed, the processor has no room for
-them and makes them anew. *raw balance* is L_Bal on the features, *network loss* the encoder's own
-loss. *bytes* and *operations* are the least that the evaluation moves or computes on the GPU, and
-*of the measured rate* compares with a copy of 4 GB (bytes read and written) or a product of two
-8192 x 8192 matrices in the same run."""
+of the weights; each side keeps the embeddings with a column removed, where half of the GPU's free
+memory and a quarter of the processor's are enough. *raw balance* is L_Bal on the features,
+*network loss* the encoder's own loss. *bytes* and *operations* are the least that the evaluation
+moves or computes on the GPU, and *of the measured rate* compares with a copy of 4 GB (bytes read
+and written) or a product of two 8192 x 8192 matrices in the same run."""
 
 
 def made(device: str, size: tuple[int, int, tuple[int, ...]]) -> tuple[Rows, AutoEncoder, Head]:
@@ -63,9 +63,8 @@ def evaluations(
     w = w.to(rows.x.device)
     v, scale = rows.mass * w, embedding_scale(network.encode(rows.x), rows.mass)
     balance = EmbeddedBalance(network.encoder, rows.x, scale)
-    first = network.encoder[0][0].requires_grad_()
+    network_loss = NetworkLoss(rows, w, BALANCING)
 
-    @torch.no_grad()
     def embedded() -> tuple[Tensor, Tensor]:
         return balance.value_and_gradient(v)
 
@@ -73,8 +72,8 @@ def evaluations(
         return balance_and_gradient(rows.x, v)
 
     def loss() -> tuple[Tensor, Tensor]:
-        value = network_loss(rows, w, network, head, BALANCING)
-        return value.detach(), torch.autograd.grad(value, first)[0]
+        value, gradients = network_loss(network, head)
+        return value, gradients[0]
 
     return {"embedded balance": embedded, "raw balance": raw, "network loss": loss}
 

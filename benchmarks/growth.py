@@ -20,14 +20,13 @@ from same_balance import one_evaluation
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient, room_to_keep
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 
 ROWS = [1000, 10_000, 100_000, 1_000_000]
 FEATURES = [20, 40, 80, 160]
 SLOWEST = 30.0  # seconds that one evaluation may be expected to take
-KEPT = 1 << 27  # entries of embeddings that can be kept between evaluations, a gigabyte
 PIECE = 1 << 16  # rows that are embedded at once where they are too many to be kept
 # Exponents fitted to times are not whole numbers.
 LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
@@ -59,7 +58,7 @@ def raw_sides(n: int, p: int) -> dict[str, Callable[[], Side]]:
         return lambda: (first(), second())
 
     return {
-        "library": lambda: one_evaluation(lambda w: raw_balance(x, w), rows),
+        "library": lambda: lambda: balance_and_gradient(x, rows.mass),
         "loop": lambda: one_evaluation(lambda w: loop_balance(x, w), rows),
         "floor": floor,
         "LR": lambda: lambda: LogisticRegression().fit(x.numpy(), y.numpy()),
@@ -71,8 +70,13 @@ def embedded_sides(n: int, p: int) -> dict[str, Callable[[], Side]]:
     rows, network = coin_rows(n, p), start_network(p)
     x = rows.x
     scale = embedding_scale(network.encode(x), rows.mass)
+
+    def library() -> Side:
+        balance = EmbeddedBalance(network.encoder, x, scale)
+        return lambda: balance.value_and_gradient(rows.mass)
+
     return {
-        "library": lambda: one_evaluation(EmbeddedBalance(network.encoder, x, scale), rows),
+        "library": library,
         "loop": lambda: one_evaluation(lambda w: loop_balance(x, w, network.encode, scale), rows),
         "floor": partial(embedded_floor, rows, network),
     }
@@ -83,7 +87,7 @@ def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
     pairs = int(rows.x.sum())
     weight, bias = network.encoder[1]
     width = len(bias)
-    keep = pairs * width <= KEPT
+    keep = pairs * width <= room_to_keep(rows.x.device)
     size = pairs if keep else PIECE
     inner = torch.zeros(size, width, dtype=torch.float64)
     v, gap = torch.ones(size, dtype=torch.float64), torch.ones(width, dtype=torch.float64)

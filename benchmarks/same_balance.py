@@ -17,7 +17,7 @@ from per_feature_loop import Encode, Trace, loop_balance, loop_weights
 from problems import BALANCING, start_network, world_rows
 from torch import Tensor
 
-from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.solvers import Settings, sequential
@@ -90,20 +90,21 @@ def one_evaluation(
     return evaluate
 
 
-def evaluations(rows: Rows, network: AutoEncoder | None) -> dict[str, Callable[[], Tensor]]:
+def evaluations(rows: Rows, network: AutoEncoder | None) -> dict[str, Callable[[], object]]:
     """One evaluation of the balance and its gradient: this library, the loop, it in float32."""
-    x, single = rows.x, rows.x.float()
+    x, single, ones = rows.x, rows.x.float(), torch.ones_like(rows.mass)
     if network is None:
         return {
-            "library": one_evaluation(lambda w: raw_balance(x, w), rows),
+            "library": lambda: balance_and_gradient(x, ones),
             "loop": one_evaluation(lambda w: loop_balance(x, w), rows),
             "loop, float32": one_evaluation(lambda w: loop_balance(single, w), rows, torch.float32),
         }
     scale = embedding_scale(network.encode(x), rows.mass)
     layers = [(weight.float(), bias.float()) for weight, bias in network.encoder]
     encode_single = AutoEncoder(layers, []).encode
+    embedded = EmbeddedBalance(network.encoder, x, scale)
     return {
-        "library": one_evaluation(EmbeddedBalance(network.encoder, x, scale), rows),
+        "library": lambda: embedded.value_and_gradient(ones),
         "loop": one_evaluation(lambda w: loop_balance(x, w, network.encode, scale), rows),
         "loop, float32": one_evaluation(
             lambda w: loop_balance(single, w, encode_single, scale.float()), rows, torch.float32

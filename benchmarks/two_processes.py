@@ -20,7 +20,7 @@ import torch.distributed as dist
 from measure import Bar, Page, machine, options, progress
 
 from stablepred import GlobalBalancer
-from stablepred.core.balancing import raw_balance
+from stablepred.core.balancing import balance_and_gradient
 from stablepred.core.sharding import Shards, row_shards
 from stablepred.distributed import fit_shard
 from stablepred.exceptions import ConvergenceWarning
@@ -65,11 +65,10 @@ def measure(n: int, p: int) -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     x = np.array_split(table(n, p), size)[rank]
     features = torch.as_tensor(x)
-    omega = torch.full((len(x),), n**-0.5, dtype=torch.float64, requires_grad=True)
+    v = torch.full((len(x),), 1 / n, dtype=torch.float64)
 
     def evaluate() -> None:
-        omega.grad = None
-        raw_balance(features, omega.square()).backward()
+        balance_and_gradient(features, v)
 
     with row_shards(Shards(dist.group.WORLD, timedelta(seconds=600))):
         evaluation = seconds(evaluate)

@@ -17,10 +17,11 @@ import torch.distributed as dist
 
 import stablepred
 from stablepred.core import sharding
-from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient, raw_balance
 from stablepred.core.descent import Block
+from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head
-from stablepred.core.network_loss import network_loss
+from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, Strengths, all_terms, embedded_balance
 from stablepred.core.sharding import Shards, in_every_shard, row_shards
@@ -80,7 +81,6 @@ def losses_and_gradients(rows, omega, network, head):
     own = {
         "terms": lambda w: sum(all_terms(rows, w, head, network, True).values()),
         "raw": lambda w: raw_balance(rows.x, rows.mass * w),
-        "fixed embedding": lambda w: fixed(rows.mass * w),
     }
     found = {}
     for name, loss in own.items():
@@ -88,14 +88,22 @@ def losses_and_gradients(rows, omega, network, head):
         value = loss(variable)
         value.backward()
         found[name] = float(value.detach()), variable.grad
+    value, gradient = fixed.value_and_gradient(rows.mass * omega)
+    found["fixed embedding"] = float(value), gradient
     common = [*network.parameters(), head.beta, head.intercept]
-    for tensor in common:
-        tensor.requires_grad_().grad = None
-    everywhere = network.rebuilt(in_every_shard(network.parameters()))
-    balance = embedded_balance(rows, omega, everywhere, everywhere.encode(rows.x), True)
-    value = network_loss(rows, omega, network, head, strengths) + balance
-    value.backward()
-    found["network"] = float(value), torch.cat([tensor.grad.reshape(-1) for tensor in common])
+    value, slopes = NetworkLoss(rows, omega, strengths)(network, head)
+    found["network"] = float(value), torch.cat([slope.reshape(-1) for slope in slopes])
+    encoder = common[: 2 * len(network.encoder)]
+
+    def balance(variables):
+        everywhere = AutoEncoder(network.rebuilt([*variables, *common]).encoder, [])
+        return embedded_balance(rows, omega, everywhere, everywhere.encode(rows.x), True)
+
+    value, slopes = value_and_gradients(lambda v: balance(in_every_shard(v)), encoder)
+    found["balance in the network"] = (
+        float(value),
+        torch.cat([slope.reshape(-1) for slope in slopes]),
+    )
     return found
 
 
@@ -117,25 +125,26 @@ def check_core(rank, size):
         dist.all_reduce = counted
         raw_balance(rows.x, rows.mass * omega)
         raw, sent[:] = list(sent), []
-        network_loss(rows, omega, network, head, Strengths())
+        NetworkLoss(rows, omega, Strengths())(network, head)
         net, sent[:] = list(sent), []
         fixed = EmbeddedBalance(network.frozen().encoder, rows.x, None)
         fixed(rows.mass * omega)
         embedded, sent[:] = list(sent), []
-        step = Block([omega.clone()], steps=1, part=torch.ones_like(omega))
-        step.lower(lambda: all_terms_of_weights(rows, step.variables[0]))
+        step = Block([omega.clone()], steps=2, over_rows=True)
+        step.lower(lambda: balance_of_omega(rows, step.variables[0]))
         step_bytes, sent[:] = sorted(sent), []
         dist.all_reduce = send
     differences = {}
     for name, (value, slopes) in together.items():
         expected, of_all = alone[name]
-        of_mine = of_all if name == "network" else of_all[mine]
+        of_mine = of_all if "network" in name else of_all[mine]
         differences[name] = abs(value - expected), float((slopes - of_mine).abs().max())
     return {"differences": differences, "bytes": [raw, net, embedded, step_bytes]}
 
 
-def all_terms_of_weights(rows, omega):
-    return raw_balance(rows.x, rows.mass * omega.square())
+def balance_of_omega(rows, omega):
+    value, gradient = balance_and_gradient(rows.x, rows.mass * omega.square())
+    return value, [2 * omega * rows.mass * gradient]
 
 
 def check_fits(rank, size, folder):

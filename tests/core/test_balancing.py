@@ -138,43 +138,67 @@ def test_embeddings_made_anew_at_each_evaluation_give_the_loss_of_the_kept_ones(
     kept = EmbeddedBalance(network.encoder, x, None)
     made = EmbeddedBalance(network.encoder, x, None, keep_at_most=0)
     for weights in (v, v.square()):
-        first, second = weights.clone().requires_grad_(), weights.clone().requires_grad_()
-        one, other = kept(first), made(second)
-        torch.testing.assert_close(one, other, rtol=1e-12, atol=0)
-        one.backward()
-        other.backward()
-        torch.testing.assert_close(first.grad, second.grad, rtol=1e-10, atol=1e-14)
+        one, other = kept.value_and_gradient(weights), made.value_and_gradient(weights)
+        assert one[0].equal(other[0])
+        assert one[1].equal(other[1])
+
+
+def test_treatments_taken_a_few_at_a_time_give_the_loss_of_all_at_once(monkeypatch):
+    x, v = random_rows(50, 6, seed=5)
+    network = random_network(6, (4, 3))
+    expected, slopes = EmbeddedBalance(network.encoder, x, None).value_and_gradient(v)
+    for most in (1, 150, 300):
+        monkeypatch.setitem(balancing.TOGETHER, "cpu", most)
+        few = EmbeddedBalance(network.encoder, x, None, keep_at_most=0)
+        value, gradient = few.value_and_gradient(v)
+        assert float(value) == pytest.approx(float(expected), rel=1e-12)
+        torch.testing.assert_close(gradient, slopes, rtol=1e-12, atol=1e-14)
 
 
 class SmallMemory:
-    """An encoder on a device that has room for so many rows at once."""
+    """An encoder on a device that has room for so many rows with a column removed at once."""
 
-    def __init__(self, monkeypatch, room):
-        self.encode, self.room, self.sizes = balancing.encode_from, room, []
-        monkeypatch.setattr(balancing, "encode_from", self)
+    def __init__(self, monkeypatch, place, name, room):
+        self.encode, self.room, self.sizes = getattr(place, name), room, []
+        monkeypatch.setattr(place, name, self)
 
-    def __call__(self, before, layers):
+    def __call__(self, before, *layers):
         if len(before) > self.room:
             raise torch.cuda.OutOfMemoryError("out of memory")
         self.sizes.append(len(before))
-        return self.encode(before, layers)
+        return self.encode(before, *layers)
 
 
 def test_where_memory_ends_smaller_chunks_give_the_same_loss(monkeypatch):
     x, v = random_rows(60, 6, seed=6)
     network = random_network(6, (4, 3))
-    expected = EmbeddedBalance(network.encoder, x, None)(v)
+    balance = EmbeddedBalance(network.encoder, x, None, keep_at_most=0)
+    expected = balance(v)
     monkeypatch.setattr(balancing, "SMALLEST_CHUNK", 8)
-    memory = SmallMemory(monkeypatch, room=60)
-    found = EmbeddedBalance(network.encoder, x, None)(v)
-    torch.testing.assert_close(found, expected, rtol=1e-12, atol=0)
-    assert max(memory.sizes) <= 60
+    memory = SmallMemory(monkeypatch, balance, "_encoded", room=20)
+    torch.testing.assert_close(balance(v), expected, rtol=1e-12, atol=0)
+    assert 8 < max(memory.sizes) <= 20
+    assert sum(memory.sizes) == int(x.sum())
+
+
+def test_embeddings_that_do_not_fit_are_not_kept(monkeypatch):
+    x, v = random_rows(60, 6, seed=6)
+    network = random_network(6, (4, 3))
+    expected = EmbeddedBalance(network.encoder, x, None)(v)
+
+    def no_room(balance, part):
+        raise torch.cuda.OutOfMemoryError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EmbeddedBalance, "_made", no_room)
+        made = EmbeddedBalance(network.encoder, x, None)
+    torch.testing.assert_close(made(v), expected, rtol=1e-12, atol=0)
 
 
 def test_where_not_even_small_chunks_fit_it_is_said(monkeypatch):
     x, v = random_rows(2000, 6, seed=6)
     network = random_network(6, (4, 3))
-    SmallMemory(monkeypatch, room=500)
+    SmallMemory(monkeypatch, balancing, "encode_from", room=500)
     with pytest.raises(torch.cuda.OutOfMemoryError):
         embedded_loss(network.encoder, x, v)
 
@@ -214,7 +238,22 @@ def test_embedded_loss_passes_gradcheck_in_the_weights(hidden):
     network = random_network(3, hidden)
     v.requires_grad_()
     assert gradcheck(lambda weights: embedded_loss(network.encoder, x, weights), v)
-    assert gradcheck(EmbeddedBalance(network.encoder, x, None), v)
+
+
+@pytest.mark.parametrize("hidden", LAYERS)
+def test_the_gradient_in_closed_form_is_that_of_the_embedded_loss(hidden):
+    x, v, shared = order_two(n=40)
+    network = random_network(x.shape[1], hidden)
+    scale = embedding_scale(network.encode(x), v / v.sum())
+    for common in (None, shared):
+        weights = v.clone().requires_grad_()
+        expected = embedded_loss(network.encoder, x, weights, scale=scale, shared=common)
+        expected.backward()
+        balance = EmbeddedBalance(network.encoder, x, scale, common)
+        value, gradient = balance.value_and_gradient(v)
+        assert float(value) == pytest.approx(float(expected.detach()), rel=1e-12)
+        assert float(balance(v)) == pytest.approx(float(value), rel=1e-12)
+        torch.testing.assert_close(gradient, weights.grad, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("standardize", [False, True])
@@ -247,6 +286,8 @@ def test_embedded_gradient_in_the_weights_is_the_gradient_of_the_loop():
         gap = phi.T @ on / on.sum() - phi.T @ off / off.sum()
         total = total + gap @ gap
     total.backward()
+    _, closed = EmbeddedBalance(network.encoder, x, None).value_and_gradient(v)
+    torch.testing.assert_close(closed, weights.grad, rtol=1e-9, atol=1e-12)
     fast = v.clone().requires_grad_()
     embedded_loss(network.encoder, x, fast).backward()
     torch.testing.assert_close(fast.grad, weights.grad, rtol=1e-9, atol=1e-12)

@@ -403,11 +403,11 @@ def test_an_interrupted_fit_leaves_a_fitted_model_as_it_was(
     before = state(model, table)
     original, calls = descent.Block.lower, []
 
-    def interrupted(self, objective):
+    def interrupted(self, evaluate, **options):
         calls.append(1)
         if len(calls) == 2:
             raise interruption
-        return original(self, objective)
+        return original(self, evaluate, **options)
 
     monkeypatch.setattr(descent.Block, "lower", interrupted)
     other = make_table(n=70, p=4, seed=9)

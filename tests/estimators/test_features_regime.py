@@ -94,7 +94,7 @@ def problem(**slopes):
     x = np.array([[0.0], [0.0], [1.0], [1.0]])
     y = np.array([0.0, 1.0, 0.0, 1.0])
     count = np.array([40.0, 10.0, 10.0, 40.0])
-    patterns = Patterns(x, y, count, np.arange(4), np.ones(4))
+    patterns = Patterns(x, y, count, np.arange(4))
     return StubProblem(patterns, np.ones(4), np.array([True]), False, 1e-4, True, slopes)
 
 

@@ -201,7 +201,7 @@ def test_leaving_out_a_witness_by_one_newton_step_is_nearly_a_regression_without
     x = (generator.random((3000, 4)) < 0.5).astype(float)
     y = (x[:, 0] + x[:, 1] + generator.normal(0, 2, 3000) > 1).astype(float)
     data = _Strata(x, y, np.ones(3000), np.ones(3000))
-    fast = data.competition(np.arange(4))
+    fast = data.competition(np.arange(4), data.regression(data.features))
     slow = np.empty(4)
     whole = LogisticRegression(C=1.0, tol=1e-8).fit(x, y)
     for j in range(4):

@@ -13,24 +13,27 @@ common source column. ``shared[j, k]`` says so; such covariates are zeroed toget
 no weights could balance them.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.utils.checkpoint import checkpoint
 
 from stablepred.core.sharding import totals
 
-# Rows x treatments that are encoded at once; bounds the memory of embedded balancing. A GPU needs
-# more of them to be busy.
-CHUNK = {"cpu": 1 << 16, "cuda": 1 << 21}
+# Rows x treatments that are encoded at once: few enough for a processor's cache, enough to keep a
+# GPU busy.
+CHUNK = {"cpu": 1 << 13, "cuda": 1 << 21}
 SMALLEST_CHUNK = 1 << 10
 # Rows whose products are taken at once: what is made of them stays in the processor's cache.
 BLOCK = 1 << 15
-# Numbers that a fixed encoder's embeddings may take up in memory to be kept.
-KEPT_AT_MOST = 1 << 27
+# Numbers of a fixed encoder's embeddings that are made at once where they cannot be kept.
+TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
+# Numbers that they may take up in memory to be kept, however little is free: a gigabyte.
+ALWAYS_KEPT = 1 << 27
 
 # (rows, treatments, embeddings of those rows with that treatment's column removed)
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
@@ -133,30 +136,25 @@ def _blocks(rows: Tensor) -> Sequence[Tensor]:
     return (rows,) if rows.is_cuda else rows.split(BLOCK)
 
 
-class _RawBalance(torch.autograd.Function):
-    """``balance_and_gradient`` as a node of the autograd graph."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, x: Tensor, v: Tensor, shared: Tensor | None, elsewhere: RawSums | None
-    ) -> Tensor:
-        loss, gradient = balance_and_gradient(x, v, shared, elsewhere)
-        ctx.save_for_backward(gradient)
-        return loss
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return None, upstream * gradient, None, None
+def raw_balance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
+    """L_Bal on raw features."""
+    return imbalance(x, v, shared).square().sum()
 
 
-def raw_balance(
-    x: Tensor, v: Tensor, shared: Tensor | None = None, elsewhere: RawSums | None = None
-) -> Tensor:
-    """L_Bal on raw features, differentiable in ``v``."""
-    loss: Tensor = _RawBalance.apply(x, v, shared, elsewhere)
-    return loss
+@dataclass(frozen=True)
+class RawBalance:
+    """L_Bal on raw features, as a function of the row weights alone."""
+
+    x: Tensor
+    shared: Tensor | None = None
+
+    def __call__(self, v: Tensor) -> Tensor:
+        """L_Bal at the total row weights ``v``."""
+        return raw_balance(self.x, v, self.shared)
+
+    def value_and_gradient(self, v: Tensor) -> tuple[Tensor, Tensor]:
+        """L_Bal and its gradient in ``v``."""
+        return balance_and_gradient(self.x, v, self.shared)
 
 
 def removed_embeddings(
@@ -171,35 +169,45 @@ def removed_embeddings(
     columns: rows in which no column that shares a source with j is one). The first layer's input
     to the activation with column j zeroed is the one of the full row minus column j of A^(1).
     """
-    chunk = chunk or CHUNK[x.device.type]
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
+    flat = [tensor for layer in layers for tensor in layer]
+
     treatments, rows = _touched(x, shared).T.nonzero(as_tuple=True)
 
-    def encode(before: Tensor, rows: Tensor, treatments: Tensor, *flat: Tensor) -> Tensor:
+    def encode(part: slice, before: Tensor, *flat: Tensor) -> Tensor:
         if shared is None:
-            removed = flat[0].T[treatments]  # (m, d1)
+            removed = flat[0].T[treatments[part]]  # (m, d1)
         else:
-            removed = (x[rows] * shared[treatments]) @ flat[0].T
-        return encode_from(before[rows] - removed, list(zip(flat[2::2], flat[3::2], strict=True)))
+            removed = (x[rows[part]] * shared[treatments[part]]) @ flat[0].T
+        later = list(zip(flat[2::2], flat[3::2], strict=True))
+        return encode_from(before[rows[part]] - removed, later)
 
-    flat = [tensor for layer in layers for tensor in layer]
-    differentiable = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat)
+    def made(part: slice) -> Tensor:
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat):
+            again: Tensor = checkpoint(encode, part, before, *flat, use_reentrant=False)
+            return again
+        return encode(part, before, *flat)
+
+    for part, embedded in _piecewise(made, len(rows), chunk or CHUNK[x.device.type]):
+        yield rows[part], treatments[part], embedded
+
+
+def _piecewise(
+    encode: Callable[[slice], Tensor], length: int, chunk: int
+) -> Iterator[tuple[slice, Tensor]]:
+    """Encode so many at once, or fewer where they do not fit in a GPU's memory."""
     start = 0
-    while start < len(rows):
-        part = slice(start, start + chunk)
-        arguments = (before, rows[part], treatments[part], *flat)
+    while start < length:
+        part = slice(start, min(start + chunk, length))
         try:
-            if differentiable:
-                embedded = checkpoint(encode, *arguments, use_reentrant=False)
-            else:
-                embedded = encode(*arguments)
+            embedded = encode(part)
         except torch.cuda.OutOfMemoryError:
             if chunk <= SMALLEST_CHUNK:
                 raise
             chunk //= 2
             continue
-        yield rows[part], treatments[part], embedded
+        yield part, embedded
         start += chunk
 
 
@@ -249,8 +257,10 @@ def embedded_imbalance(
 class EmbeddedBalance:
     """L_Bal on the embedding of a fixed encoder, as a function of the row weights alone.
 
-    The embeddings with a column removed are kept where they are small and made anew at each
-    evaluation where they are not.
+    The embeddings with a column removed are kept where there is room. Where there is not, they are
+    made anew at each evaluation; everything about a treatment follows from its own rows, so that a
+    few treatments are taken at a time, and made once for their means and their gradient. Rows
+    stand side by side, (columns, rows), which makes the products of narrow matrices fast.
     """
 
     def __init__(
@@ -261,32 +271,25 @@ class EmbeddedBalance:
         shared: Tensor | None = None,
         keep_at_most: int | None = None,
     ) -> None:
-        self.x, self.shared = x, shared
-        self.scale = x.new_ones(()) if scale is None else scale
-        with torch.no_grad():
-            self.untouched = 1 - _touched(x, shared)  # (n, p)
-            self.phi = encode_from(x @ layers[0][0].T + layers[0][1], layers[1:])
-            self._slices: Callable[[], Iterable[_Slice]] = lambda: _slices(
-                removed_embeddings(layers, x, shared)
-            )
-            touched = x.numel() - int(self.untouched.sum())
-            room = _room(x.device) if keep_at_most is None else keep_at_most
-            if touched * self.phi.shape[1] <= room:
-                self._keep()
-
-    def _keep(self) -> None:
-        try:
-            kept = list(self._slices())
-        except torch.cuda.OutOfMemoryError:
-            return
-        self._slices = lambda: kept
+        (self._first, bias), *self._rest = layers
+        self._shared = shared
+        self._scale = x.new_ones(()) if scale is None else scale
+        self._on = x.T.contiguous()  # (p, n)
+        self._off = 1 - self._on
+        self._untouched = self._off if shared is None else 1 - _touched(x, shared).T
+        self._before = x @ self._first.T + bias  # (n, d1)
+        self._phi = self._encoded(self._before.sigmoid())  # (d, n)
+        sizes = len(x) - self._untouched.sum(1)
+        self._sizes = [int(size) for size in sizes.tolist()]  # rows that a treatment touches
+        numbers = [size * len(self._phi) for size in self._sizes]
+        keep = sum(numbers) <= (room_to_keep(x.device) if keep_at_most is None else keep_at_most)
+        most = sum(numbers) if keep else TOGETHER[x.device.type]
+        self._parts = list(_consecutive(numbers, most))
+        self._kept = self._all_made() if keep else None
 
     def __call__(self, v: Tensor) -> Tensor:
-        """L_Bal at the total row weights ``v``, differentiable in them."""
-        if not (torch.is_grad_enabled() and v.requires_grad):
-            return self._compared(v).gaps.square().sum()
-        loss: Tensor = _EmbeddedBalance.apply(self, v)
-        return loss
+        """L_Bal at the total row weights ``v``."""
+        return self._evaluated(v)[0]
 
     def value_and_gradient(self, v: Tensor) -> tuple[Tensor, Tensor]:
         """L_Bal and its gradient in ``v``.
@@ -297,38 +300,97 @@ class EmbeddedBalance:
             dL/dv_i = sum_j (x_ij / on_j - (1 - x_ij) / off_j) phi(X_{-j})_i' H_j
                       - sum_j x_ij T_j'H_j / on_j + sum_j (1 - x_ij) C_j'H_j / off_j
         """
-        on, off, treated, control, gaps = self._compared(v)
-        slopes = 2 * gaps / self.scale  # (p, d) H
+        gradient = torch.zeros_like(v)
+        value, (on, off, treated, control, _, slopes) = self._evaluated(v, gradient)
         slope_on = (slopes * treated).sum(1) / on  # (p,)
         slope_off = (slopes * control).sum(1) / off
-        gradient = slope_off.sum() - self.x @ (slope_on + slope_off)
-        gradient -= ((self.untouched @ (slopes / off[:, None])) * self.phi).sum(1)
-        for j, rows, embedded in self._slices():
-            along = slopes[j] @ embedded
-            if self.shared is None:
-                along /= on[j]
-            else:
-                side = self.x[rows, j]
-                along *= side / on[j] - (1 - side) / off[j]
-            gradient.index_add_(0, rows, along)
-        return gaps.square().sum(), gradient
+        gradient += slope_off.sum() - (slope_on + slope_off) @ self._on
+        untouched = (slopes / off[:, None]).T @ self._untouched  # (d, n)
+        gradient -= untouched.mul_(self._phi).sum(0)
+        return value, gradient
 
-    def _compared(self, v: Tensor) -> "_Compared":
-        """The two sides of every treatment under the row weights ``v``."""
-        treated = self.phi.new_zeros(self.x.shape[1], self.phi.shape[1])
-        control = self.untouched.T @ (v[:, None] * self.phi)
-        for j, rows, embedded in self._slices():
-            weights = v[rows]
-            if self.shared is not None:
-                side = self.x[rows, j]
-                control[j] += embedded @ (weights * (1 - side))
+    def _evaluated(self, v: Tensor, gradient: Tensor | None = None) -> "tuple[Tensor, _Compared]":
+        """L_Bal and its parts; the gradient through the rows without a column is added up."""
+        on, off = self._on @ v, self._off @ v
+        control = self._untouched @ (v * self._phi).T  # (p, d)
+        found = []
+        for number, part in enumerate(self._parts):
+            slices = self._made(part) if self._kept is None else self._kept[number]
+            one = self._compared(slices, v, control[part], (on[part], off[part], v.sum()), part)
+            if gradient is not None:
+                self._add_slopes(slices, one, part, gradient)
+            found.append(one)
+        compared = _Compared(*(torch.cat(parts) for parts in zip(*found, strict=True)))
+        return compared.gaps.square().sum(), compared
+
+    def _compared(
+        self,
+        slices: "list[_Slice]",
+        v: Tensor,
+        control: Tensor,
+        sides: tuple[Tensor, Tensor, Tensor],
+        part: slice,
+    ) -> "_Compared":
+        """The two sides of some treatments under the row weights ``v``."""
+        means = []
+        for k, (rows, embedded) in enumerate(slices):
+            weights = v.index_select(0, rows)
+            if self._shared is not None:
+                side = self._on[part.start + k, rows]
+                control[k] += embedded @ (weights * (1 - side))
                 weights = weights * side
-            treated[j] += embedded @ weights
-        treated, control, *sides = totals(treated, control, *_side_sums(self.x, v))
-        on, off, comparable = _sides(*sides)
+            means.append(embedded @ weights)
+        treated, control, *sums = totals(torch.stack(means), control, *sides)
+        on, off, comparable = _sides(*sums)
         treated, control = treated / on[:, None], control / off[:, None]
-        gaps = (treated - control) * comparable[:, None] / self.scale
-        return _Compared(on, off, treated, control, gaps)
+        gaps = (treated - control) * comparable[:, None] / self._scale
+        return _Compared(on, off, treated, control, gaps, 2 * gaps / self._scale)
+
+    def _add_slopes(
+        self, slices: "list[_Slice]", compared: "_Compared", part: slice, gradient: Tensor
+    ) -> None:
+        """What the rows without a column add to the gradient."""
+        on, off = compared.on, compared.off
+        treated = compared.slopes / on[:, None]
+        for k, (rows, embedded) in enumerate(slices):
+            along = treated[k] @ embedded
+            if self._shared is not None:
+                side = self._on[part.start + k, rows]
+                along *= side - (1 - side) * (on[k] / off[k])
+            gradient.index_add_(0, rows, along)
+
+    def _all_made(self) -> "list[list[_Slice]] | None":
+        try:
+            return [self._made(part) for part in self._parts]
+        except torch.cuda.OutOfMemoryError:
+            return None
+
+    def _made(self, part: slice) -> "list[_Slice]":
+        """Embeddings without the columns of some treatments."""
+        _, rows = (self._untouched[part] == 0).nonzero(as_tuple=True)
+        own = rows.split(self._sizes[part])
+        return [(rows, self._without(part.start + k, rows)) for k, rows in enumerate(own)]
+
+    def _without(self, j: int, rows: Tensor) -> Tensor:
+        """Embeddings of these rows without the column of treatment ``j``: (d, m)."""
+
+        def encode(piece: slice) -> Tensor:
+            removed = self._first[:, j]  # (d1,)
+            if self._shared is not None:
+                shared = self._on[:, rows[piece]] * self._shared[:, j : j + 1]
+                removed = (self._first @ shared).T  # (m, d1)
+            before = self._before.index_select(0, rows[piece]) - removed
+            return self._encoded(before.sigmoid_())
+
+        pieces = [made for _, made in _piecewise(encode, len(rows), CHUNK[rows.device.type])]
+        return pieces[0] if len(pieces) == 1 else torch.cat([self._phi[:, :0], *pieces], 1)
+
+    def _encoded(self, hidden: Tensor) -> Tensor:
+        """The rest of the encoder after the first layer: (m, d1) -> (d, m)."""
+        hidden = hidden.T
+        for weight, bias in self._rest:
+            hidden = (weight @ hidden).add_(bias[:, None]).sigmoid_()
+        return hidden.contiguous()
 
 
 class _Compared(NamedTuple):
@@ -339,40 +401,32 @@ class _Compared(NamedTuple):
     treated: Tensor
     control: Tensor
     gaps: Tensor  # (p, d) difference of the means, scaled
+    slopes: Tensor  # (p, d) of the loss in the treated means
 
 
-def _room(device: torch.device) -> int:
-    """How many numbers may be kept: half of a GPU's free memory."""
-    if device.type != "cuda":
-        return KEPT_AT_MOST
-    free, _ = torch.cuda.mem_get_info(device)
-    return free // 16
+# (some of the rows that a treatment touches: m of them, (d, m) their embeddings without it)
+_Slice = tuple[Tensor, Tensor]
 
 
-# (treatment, some of the m rows that it touches, (d, m) their embeddings without it)
-_Slice = tuple[int, Tensor, Tensor]
+def _consecutive(numbers: list[int], most: int) -> Iterator[slice]:
+    """Cut a list into runs that add up to at most ``most``, if they are longer than one."""
+    start, total = 0, 0
+    for stop, number in enumerate(numbers):
+        if stop > start and total + number > most:
+            yield slice(start, stop)
+            start, total = stop, 0
+        total += number
+    if numbers:
+        yield slice(start, len(numbers))
 
 
-def _slices(removed: Iterable[RemovedChunk]) -> Iterator[_Slice]:
-    """Chunks cut so that each part belongs to one treatment, turned for fast products."""
-    for rows, treatments, embedded in removed:
-        found, sizes = torch.unique_consecutive(treatments, return_counts=True)
-        lengths = sizes.tolist()
-        parts = [part.T.contiguous() for part in embedded.split(lengths)]
-        yield from zip(found.tolist(), rows.split(lengths), parts, strict=True)
-
-
-class _EmbeddedBalance(torch.autograd.Function):
-    """``EmbeddedBalance.value_and_gradient`` as a node of the autograd graph."""
-
-    @staticmethod
-    def forward(ctx: Any, balance: EmbeddedBalance, v: Tensor) -> Tensor:
-        loss, gradient = balance.value_and_gradient(v)
-        ctx.save_for_backward(gradient)
-        return loss
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[None, Tensor]:
-        (gradient,) = ctx.saved_tensors
-        return None, upstream * gradient
+def room_to_keep(device: torch.device) -> int:
+    """How many numbers may be kept: half of a GPU's free memory, a quarter of the processor's."""
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free // 16
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError):  # not on this system
+        return ALWAYS_KEPT
+    return max(ALWAYS_KEPT, free // 32)

@@ -1,78 +1,111 @@
-"""One block of variables, lowered by L-BFGS with a safeguard."""
+"""One block of variables, lowered by L-BFGS."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from stablepred.core.checkpoint import State
-from stablepred.core.sharding import ShardedLBFGS
+from stablepred.core.lbfgs import Memory
+from stablepred.core.line_search import Trial, strong_wolfe
+from stablepred.core.sharding import total
+
+# The function at the variables as they are now, and its gradient in each of them.
+Evaluate = Callable[[], tuple[Tensor, Sequence[Tensor]]]
+
+FLAT = 1e-16  # a slope that is no slope
+FIRST_STEP = 0.01  # of the length of the variables, before anything is known of the curvature
 
 
 class Block:
     """Variables that are updated together while the others stay fixed.
 
     The curvature memory lives as long as the block, so that alternating between blocks does not
-    start each one afresh. ``part`` marks variables that belong to the rows of a shard.
+    start each one afresh. ``over_rows`` says that the variables belong to rows, of which other
+    processes may hold more.
     """
 
     def __init__(
-        self, variables: Sequence[Tensor], steps: int = 10, part: Tensor | None = None
+        self, variables: Sequence[Tensor], steps: int = 10, *, over_rows: bool = False
     ) -> None:
-        self.variables = [variable.requires_grad_() for variable in variables]
-        self.steps, self.part = steps, part
+        self.variables, self.steps = list(variables), steps
+        self._summed = total if over_rows else lambda products: products
+        # One vector; from here on the variables are views of its parts.
+        self._point = torch.cat([variable.detach().reshape(-1) for variable in variables])
+        parts = self._point.split([variable.numel() for variable in variables])
+        for variable, part in zip(variables, parts, strict=True):
+            variable.data = part.view(variable.shape)
         self._forget()
+        self._here: Trial | None = None  # the function where the last call ended
 
     def _forget(self) -> None:
-        options: dict[str, Any] = {
-            "max_iter": self.steps,
-            "max_eval": 4 * self.steps,
-            "history_size": 20,
-            "tolerance_grad": 1e-12,
-            "tolerance_change": 1e-16,
-            "line_search_fn": "strong_wolfe",
-        }
-        if self.part is None:
-            self._optimiser = torch.optim.LBFGS(self.variables, **options)
-        else:
-            self._optimiser = ShardedLBFGS(self.variables, self.part, **options)
+        self._memory = Memory(self._point, self._summed)
 
-    def lower(self, objective: Callable[[], Tensor]) -> None:
-        """Take up to ``steps`` steps; undo them if the objective has risen or is not finite."""
-        before = [variable.detach().clone() for variable in self.variables]
-        with torch.no_grad():
-            old = objective()
+    @torch.no_grad()
+    def lower(self, evaluate: Evaluate, *, again: bool = False) -> float:
+        """Take up to ``steps`` steps, each to a lower value, and return the last one.
 
-        def closure() -> Tensor:
-            self._optimiser.zero_grad()
-            with torch.enable_grad():
-                value = objective()
-                value.backward()
-            return value
+        ``again`` says that the function is the same as in the last call.
+        """
+        here = self._here if again and self._here is not None else self._evaluated(evaluate)
+        for _ in range(self.steps):
+            direction, slope = self._memory.direction(here.gradient)
+            if not -slope > FLAT:
+                break
+            here = here._replace(step=0.0, slope=slope)
+            there = self._along(evaluate, here, direction)
+            if there.step == 0:
+                if not len(self._memory):
+                    break
+                self._forget()  # what is remembered misleads: go straight down once
+            elif there.slope - slope > 1e-10 * -slope:  # the function curves upwards
+                self._memory.add(there.step * direction, there.gradient - here.gradient)
+            here = there
+        self._here = here
+        return here.value
 
-        self._optimiser.step(closure)
-        with torch.no_grad():
-            new = objective()
-            if not new <= old:
-                for variable, value in zip(self.variables, before, strict=True):
-                    variable.copy_(value)
-                self._forget()
+    def move_to(self, values: Sequence[Tensor]) -> None:
+        """Stand elsewhere; what is remembered of the curvature stays."""
+        for variable, value in zip(self.variables, values, strict=True):
+            variable.copy_(value)
+        self._here = None
+
+    def _along(self, evaluate: Evaluate, start: Trial, direction: Tensor) -> Trial:
+        """Move along a direction to a lower point, or stay."""
+        origin = self._point.clone()
+
+        def at(step: float) -> Trial:
+            torch.add(origin, direction, alpha=step, out=self._point)
+            return self._evaluated(evaluate, step, direction)
+
+        found = strong_wolfe(at, start, 1.0 if len(self._memory) else self._first_step(direction))
+        torch.add(origin, direction, alpha=found.step, out=self._point)
+        return found
+
+    def _evaluated(
+        self, evaluate: Evaluate, step: float = 0.0, direction: Tensor | None = None
+    ) -> Trial:
+        value, gradients = evaluate()
+        gradient = torch.cat([part.reshape(-1) for part in gradients])
+        slope = math.nan if direction is None else float(self._summed(gradient @ direction))
+        return Trial(step, float(value), slope, gradient)
+
+    def _first_step(self, direction: Tensor) -> float:
+        squares = torch.stack([self._point @ self._point, direction @ direction])
+        length, ahead = self._summed(squares).sqrt().tolist()
+        return float(min(1.0, FIRST_STEP * max(1.0, length) / ahead))
 
     def state(self) -> State:
         """Everything that the next call of ``lower`` depends on."""
-        memory = dict(self._optimiser.state_dict()["state"].get(0, {}))
-        memory.pop("al", None)  # scratch space
-        return {"variables": [v.detach() for v in self.variables], "memory": memory}
+        return {"variables": self.variables, "memory": self._memory.state()}
 
     def restore(self, state: State) -> None:
         """Stand where a block of the same variables stood when ``state`` was taken."""
         for variable, value in zip(self.variables, state["variables"], strict=True):
             if variable.shape != value.shape:
                 raise ValueError(f"a variable of shape {tuple(variable.shape)} was expected")
-            with torch.no_grad():
-                variable.copy_(value)
+        self.move_to(state["variables"])
         self._forget()
         if state["memory"]:
-            whole = self._optimiser.state_dict() | {"state": {0: state["memory"]}}
-            self._optimiser.load_state_dict(whole)
+            self._memory.restore(state["memory"])

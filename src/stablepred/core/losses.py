@@ -19,9 +19,9 @@ def prediction_loss(logits: Tensor, y: Tensor, v: Tensor) -> Tensor:
     return total(v @ logistic_losses(logits, y))
 
 
-def reconstruction_loss(x: Tensor, x_hat: Tensor, w: Tensor, mass: Tensor) -> Tensor:
+def reconstruction_loss(row_errors: Tensor, w: Tensor, mass: Tensor) -> Tensor:
     """L_AE = sum_i c_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18; n times the paper's at equal rows)."""
-    return total((mass * w.square()) @ (x - x_hat).square().sum(1))
+    return total((mass * w.square()) @ row_errors)
 
 
 def weight_penalties(w: Tensor, mass: Tensor) -> tuple[Tensor, Tensor]:

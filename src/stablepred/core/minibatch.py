@@ -17,7 +17,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from stablepred.core.balancing import RawSums, imbalance_from, raw_balance
+from stablepred.core.balancing import RawSums, balance_and_gradient, imbalance_from
 from stablepred.core.descent import Block
 from stablepred.core.objective import TERMS, Rows
 from stablepred.core.solvers import Settings, sequential
@@ -137,16 +137,19 @@ def _lowered(
     omega = omega_from_weights(w, masses)
     strengths = settings.strengths
 
-    def objective() -> Tensor:
+    def evaluate() -> tuple[Tensor, list[Tensor]]:
         w = weights_from_omega(omega, masses)
-        balance = raw_balance(x, masses * w, elsewhere=elsewhere.raw)
+        value, gradient = balance_and_gradient(x, masses * w, elsewhere=elsewhere.raw)
         squares = masses @ w.square() + elsewhere.squares
         gap = masses @ w + elsewhere.raw.weight - 1
-        return (
-            strengths.balance * balance
+        loss = (
+            strengths.balance * value
             + strengths.weight_l2 * squares
             + strengths.weight_sum * gap.square()
         )
+        gradient *= strengths.balance
+        gradient += 2 * strengths.weight_l2 * w + 2 * strengths.weight_sum * gap
+        return loss, [2 * omega * gradient]
 
-    Block([omega]).lower(objective)
-    return weights_from_omega(omega.detach(), masses)
+    Block([omega]).lower(evaluate)
+    return weights_from_omega(omega, masses)

@@ -5,7 +5,7 @@ L_mix = L_Pre + lambda_1 L_Bal + lambda_2 L_AE
         + lambda_6 (sum W - 1)^2 + lambda_7 sum_k (||A^(k)||_F^2 + ||A_hat^(k)||_F^2)
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -42,8 +42,7 @@ class Rows:
 
     ``mass`` is the share of each row, summing to one. With balancing of order 2 the first
     ``n_features`` columns are the features and the rest their products, and ``shared`` marks the
-    treatments and covariates that are made of a common feature. Where the rows are one shard of
-    many, ``part`` is how much of a distinct row's mass stands in this one.
+    treatments and covariates that are made of a common feature.
     """
 
     x: Tensor  # (n, p), 0/1
@@ -51,7 +50,6 @@ class Rows:
     mass: Tensor  # (n,)
     n_features: int
     shared: Tensor | None = None  # (p, p)
-    part: Tensor | None = None  # (n,)
 
     @property
     def features(self) -> Tensor:
@@ -83,7 +81,7 @@ def embedded_balance(
 ) -> Tensor:
     """L_Bal on the embedding (eq. 17), differentiable in the weights and in the network."""
     scale = embedding_scale(phi, rows.mass) if standardize else None
-    if not torch.is_grad_enabled():
+    if not (phi.requires_grad or w.requires_grad):
         fixed = EmbeddedBalance(network.encoder, rows.x, scale, rows.shared, keep_at_most=0)
         return fixed(rows.mass * w)
     removed = removed_embeddings(network.encoder, rows.x, rows.shared)
@@ -91,44 +89,46 @@ def embedded_balance(
     return gaps.square().sum()
 
 
-def network_terms(rows: Rows, w: Tensor, network: AutoEncoder, phi: Tensor) -> dict[str, Tensor]:
-    """What the auto-encoder adds to the objective."""
-    x_hat = network.decode(phi)
-    return {
-        "reconstruction": losses.reconstruction_loss(rows.x, x_hat, w, rows.mass),
-        "network_l2": losses.squared_norm(network.matrices()),
-    }
+def terms_of_weights(
+    rows: Rows, head: Head, network: AutoEncoder | None
+) -> Callable[[Tensor], dict[str, Tensor]]:
+    """Every term of L_mix but balance, as a function of the weights alone."""
+    phi = rows.features if network is None else network.encode(rows.x)
+    return _terms_of_weights(rows, head, network, phi)
 
 
-def weight_terms(rows: Rows, w: Tensor) -> dict[str, Tensor]:
-    """What the weights add to the objective apart from balance."""
-    norm, gap = losses.weight_penalties(w, rows.mass)
-    return {"weight_l2": norm, "weight_sum": gap}
+def _terms_of_weights(
+    rows: Rows, head: Head, network: AutoEncoder | None, phi: Tensor
+) -> Callable[[Tensor], dict[str, Tensor]]:
+    row_losses = losses.logistic_losses(head.logits(phi), rows.y)
+    terms = {"l2": head.beta.square().sum(), "l1": head.beta.abs().sum()}
+    row_errors = torch.zeros_like(row_losses)
+    if network is not None:
+        row_errors = (rows.x - network.decode(phi)).square().sum(1)
+        terms["network_l2"] = losses.squared_norm(network.matrices())
+
+    def at(w: Tensor) -> dict[str, Tensor]:
+        norm, gap = losses.weight_penalties(w, rows.mass)
+        return terms | {
+            "prediction": total((rows.mass * w) @ row_losses),
+            "reconstruction": losses.reconstruction_loss(row_errors, w, rows.mass),
+            "weight_l2": norm,
+            "weight_sum": gap,
+        }
+
+    return at
 
 
 def all_terms(
-    rows: Rows,
-    w: Tensor,
-    head: Head,
-    network: AutoEncoder | None,
-    standardize: bool,
-    balance: Tensor | None = None,
+    rows: Rows, w: Tensor, head: Head, network: AutoEncoder | None, standardize: bool
 ) -> dict[str, Tensor]:
-    """Every term of L_mix by name, before its strength; ``balance`` where it is known already."""
-    terms = weight_terms(rows, w)
-    phi = rows.features if network is None else network.encode(rows.x)
-    terms["prediction"] = losses.prediction_loss(head.logits(phi), rows.y, rows.mass * w)
-    terms["l2"] = head.beta.square().sum()
-    terms["l1"] = head.beta.abs().sum()
-    if network is not None:
-        terms |= network_terms(rows, w, network, phi)
-    if balance is not None:
-        terms["balance"] = balance
-    elif network is None:
-        terms["balance"] = raw_balance(rows.x, rows.mass * w, rows.shared)
-    else:
-        terms["balance"] = embedded_balance(rows, w, network, phi, standardize)
-    return terms
+    """Every term of L_mix by name, before its strength."""
+    if network is None:
+        balance = raw_balance(rows.x, rows.mass * w, rows.shared)
+        return _terms_of_weights(rows, head, None, rows.features)(w) | {"balance": balance}
+    phi = network.encode(rows.x)
+    balance = embedded_balance(rows, w, network, phi, standardize)
+    return _terms_of_weights(rows, head, network, phi)(w) | {"balance": balance}
 
 
 def weighted_sum(terms: Mapping[str, Tensor], strengths: Strengths) -> Tensor:

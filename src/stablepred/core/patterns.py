@@ -22,7 +22,6 @@ class Patterns:
     y: NDArray[np.float64]  # (m,)
     count: NDArray[np.float64]  # (m,)
     index: NDArray[np.intp]  # (n,) the pattern of each original row
-    part: NDArray[np.float64]  # (m,) how much of the pattern's count stands in this shard
 
     @property
     def mass(self) -> NDArray[np.float64]:
@@ -39,8 +38,8 @@ def distinct_patterns(
     index = index.reshape(-1)
     total = np.bincount(index, count).astype(np.float64)
     everywhere = counted_everywhere(bits[first], total)
-    part = total / everywhere
-    return Patterns(x[first], y[first], _without_scale(everywhere) * part, index, part)
+    count = _without_scale(everywhere) * (total / everywhere)
+    return Patterns(x[first], y[first], count, index)
 
 
 def _without_scale(count: NDArray[np.float64]) -> NDArray[np.float64]:

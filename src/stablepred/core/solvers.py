@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from stablepred.core import losses
-from stablepred.core.balancing import EmbeddedBalance, raw_balance
+from stablepred.core.balancing import EmbeddedBalance, RawBalance
 from stablepred.core.checkpoint import Checkpoint, State
-from stablepred.core.descent import Block
+from stablepred.core.descent import Block, Evaluate
+from stablepred.core.differentiation import pulled_back, value_and_gradients
 from stablepred.core.head import Head, fit_head, zero_head
-from stablepred.core.network_loss import network_loss
+from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import (
     TERMS,
@@ -29,10 +30,10 @@ from stablepred.core.objective import (
     all_terms,
     embedded_balance,
     embedding_scale,
-    weight_terms,
+    terms_of_weights,
     weighted_sum,
 )
-from stablepred.core.sharding import in_every_shard, total
+from stablepred.core.sharding import in_every_shard, total, totals
 from stablepred.core.weights import (
     effective_share,
     omega_from_weights,
@@ -150,33 +151,45 @@ class _Loop:
 # --- the three updates of Algorithm 1 -----------------------------------------------------------
 
 
+Balance = RawBalance | EmbeddedBalance
+# A loss at given weights, and its gradient.
+ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
+
+
 class _Weights:
     """omega, with w = omega^2 / mass, and its safeguarded update."""
 
     def __init__(self, rows: Rows, w: Tensor, least_share: float) -> None:
         self.rows, self.least_share, self.floored = rows, least_share, False
         self.omega = omega_from_weights(w, rows.mass).clone()
-        self.block = Block([self.omega], part=rows.part)
+        self.block = Block([self.omega], over_rows=True)
 
     def __call__(self) -> Tensor:
         return weights_from_omega(self.omega, self.rows.mass)
 
-    def fixed(self) -> Tensor:
-        return self().detach()
+    def evaluation(self, objective: ValueAndGradient) -> Evaluate:
+        """``objective(w)``, with its gradient in mass * w = omega^2, as a function of omega."""
 
-    def lower(self, objective: Callable[[Tensor], Tensor]) -> float:
-        """Lower ``objective(w)``; stop short where the effective sample size meets its floor."""
-        before = self.omega.detach().clone()
-        with torch.no_grad():
-            old = objective(self())
-        self.block.lower(lambda: objective(self()))
-        with torch.no_grad():
-            if effective_share(self(), self.rows.mass) < self.least_share:
-                self.floored = True
-                self._step_back(before)
-                if objective(self()) > old:
-                    self.omega.copy_(before)
-            return float(objective(self()))
+        def evaluate() -> tuple[Tensor, list[Tensor]]:
+            value, gradient = objective(self())
+            return value, [2 * self.omega * gradient]
+
+        return evaluate
+
+    def lower(self, evaluate: Evaluate, *, again: bool = False) -> float:
+        """Take some steps; stop short where the effective sample size meets its floor."""
+        before = self.omega.clone()
+        value = self.block.lower(evaluate, again=again)
+        if effective_share(self(), self.rows.mass) >= self.least_share:
+            return value
+        self.floored = True
+        farthest = self._farthest(before)
+        old, value = (self._moved(evaluate, to) for to in (before, farthest))
+        return self._moved(evaluate, before) if value > old else value
+
+    def _moved(self, evaluate: Evaluate, omega: Tensor) -> float:
+        self.block.move_to([omega])
+        return float(evaluate()[0])
 
     def state(self) -> State:
         return self.block.state() | {"floored": self.floored}
@@ -185,9 +198,9 @@ class _Weights:
         self.block.restore(state)
         self.floored = state["floored"]
 
-    def _step_back(self, before: Tensor) -> None:
+    def _farthest(self, before: Tensor) -> Tensor:
         """The farthest point between ``before`` and here that keeps the effective share."""
-        step = self.omega.detach() - before
+        step = self.omega - before
         low, high = 0.0, 1.0
         for _ in range(40):
             middle = (low + high) / 2
@@ -195,38 +208,45 @@ class _Weights:
                 weights_from_omega(before + middle * step, self.rows.mass), self.rows.mass
             )
             low, high = (middle, high) if share >= self.least_share else (low, middle)
-        self.omega.copy_(before + low * step)
+        return before + low * step
 
 
 def _weight_objective(
     rows: Rows,
     strengths: Strengths,
-    balance: Callable[[Tensor], Tensor],
+    balance: Balance,
     row_losses: Tensor | None = None,
     row_errors: Tensor | None = None,
-) -> Callable[[Tensor], Tensor]:
-    """L_mix as a function of w alone; without row losses and errors, balance and variance only."""
+) -> ValueAndGradient:
+    """L_mix as a function of w alone; without row losses and errors, balance and variance only.
 
-    def objective(w: Tensor) -> Tensor:
-        terms = weight_terms(rows, w) | {"balance": balance(rows.mass * w)}
+    The gradient is in the total row weights, mass * w.
+    """
+
+    def objective(w: Tensor) -> tuple[Tensor, Tensor]:
+        v = rows.mass * w
+        norm, mean = totals(v @ w, v.sum())
+        value, gradient = balance.value_and_gradient(v)
+        terms = {"balance": value, "weight_l2": norm, "weight_sum": (mean - 1).square()}
+        gradient *= strengths.balance
+        gradient += 2 * strengths.weight_l2 * w + 2 * strengths.weight_sum * (mean - 1)
         if row_losses is not None:
-            terms["prediction"] = total((rows.mass * w) @ row_losses)
+            terms["prediction"] = total(v @ row_losses)
+            gradient += row_losses
         if row_errors is not None:
-            terms["reconstruction"] = total((rows.mass * w.square()) @ row_errors)
-        return weighted_sum(terms, strengths)
+            terms["reconstruction"] = total((v * w) @ row_errors)
+            gradient += 2 * strengths.reconstruction * w * row_errors
+        return weighted_sum(terms, strengths), gradient
 
     return objective
 
 
-def _balance_of(
-    rows: Rows, network: AutoEncoder | None, standardize: bool
-) -> Callable[[Tensor], Tensor]:
+def _balance_of(rows: Rows, network: AutoEncoder | None, standardize: bool) -> Balance:
     """L_Bal as a function of the total row weights, with the network fixed."""
     if network is None:
-        return lambda v: raw_balance(rows.x, v, rows.shared)
-    fixed = network.frozen()
-    scale = embedding_scale(fixed.encode(rows.x), rows.mass) if standardize else None
-    return EmbeddedBalance(fixed.encoder, rows.x, scale, rows.shared)
+        return RawBalance(rows.x, rows.shared)
+    scale = embedding_scale(network.encode(rows.x), rows.mass) if standardize else None
+    return EmbeddedBalance(network.encoder, rows.x, scale, rows.shared)
 
 
 def _embed(rows: Rows, network: AutoEncoder | None) -> Tensor:
@@ -252,52 +272,56 @@ def alternating(rows: Rows, network: AutoEncoder | None, settings: Settings) -> 
     weights = _Weights(rows, torch.ones_like(rows.mass), settings.least_share)
     network_block = None if network is None else Block(network.parameters())
     networks = [] if network is None else [network]
-    solution = Solution(weights.fixed(), zero_head(_embed(rows, network).detach()), networks)
+    solution = Solution(weights(), zero_head(_embed(rows, network)), networks)
 
     def terms() -> dict[str, Tensor]:
-        with torch.no_grad():
-            return all_terms(rows, weights(), solution.head, network, settings.standardize)
+        return all_terms(rows, weights(), solution.head, network, settings.standardize)
 
     def update() -> float:
-        with torch.no_grad():
-            phi = _embed(rows, network)
-            row_losses = losses.logistic_losses(solution.head.logits(phi), rows.y)
-            row_errors = None
-            if network is not None:
-                row_errors = (rows.x - network.decode(phi)).square().sum(1)
+        phi = _embed(rows, network)
+        row_losses = losses.logistic_losses(solution.head.logits(phi), rows.y)
+        row_errors = None
+        if network is not None:
+            row_errors = (rows.x - network.decode(phi)).square().sum(1)
         balance = _balance_of(rows, network, settings.standardize)
-        weights.lower(_weight_objective(rows, strengths, balance, row_losses, row_errors))
-        solution.head = _best_head(rows, weights.fixed(), phi, settings, solution.head)
+        objective = _weight_objective(rows, strengths, balance, row_losses, row_errors)
+        weights.lower(weights.evaluation(objective))
+        solution.head = _best_head(rows, weights(), phi, settings, solution.head)
         if network is not None and network_block is not None:
             network_block.lower(
-                _network_objective(rows, weights.fixed(), network, solution, settings)
+                _network_objective(rows, weights(), network, solution.head, settings)
             )
         return solution.record(terms(), strengths)
 
     start = float(weighted_sum(terms(), strengths))
     blocks = [] if network_block is None else [network_block]
     _repeat("alternating", update, start, solution, settings, [weights, *blocks])
-    solution.w, solution.floored = weights.fixed(), weights.floored
-    solution.networks = [fitted.frozen() for fitted in networks]
+    solution.w, solution.floored = weights(), weights.floored
     return solution
 
 
 def _network_objective(
-    rows: Rows, w: Tensor, network: AutoEncoder, solution: Solution, settings: Settings
-) -> Callable[[], Tensor]:
+    rows: Rows, w: Tensor, network: AutoEncoder, head: Head, settings: Settings
+) -> Evaluate:
     """L_mix as a function of theta alone."""
-    head, strengths = solution.head, settings.strengths
+    strengths, n_encoder = settings.strengths, 2 * len(network.encoder)
+    network_loss = NetworkLoss(rows, w, strengths)
 
-    def objective() -> Tensor:
-        loss = network_loss(rows, w, network, head, strengths)
+    def balance(encoder: Sequence[Tensor]) -> Tensor:
+        everywhere = network.rebuilt([*in_every_shard(encoder), *network.parameters()[n_encoder:]])
+        phi = everywhere.encode(rows.x)
+        return embedded_balance(rows, w, everywhere, phi, settings.standardize)
+
+    def evaluate() -> tuple[Tensor, list[Tensor]]:
+        loss, (*gradients, _, _) = network_loss(network, head)
         if strengths.balance > 0:
-            everywhere = network.rebuilt(in_every_shard(network.parameters()))
-            phi = everywhere.encode(rows.x)
-            balance = embedded_balance(rows, w, everywhere, phi, settings.standardize)
-            loss = loss + strengths.balance * balance
-        return loss
+            value, slopes = value_and_gradients(balance, network.parameters()[:n_encoder])
+            loss += strengths.balance * value
+            for gradient, slope in zip(gradients[:n_encoder], slopes, strict=True):
+                gradient += strengths.balance * slope
+        return loss, gradients
 
-    return objective
+    return evaluate
 
 
 # --- the sequential solver ----------------------------------------------------------------------
@@ -338,33 +362,36 @@ def train_encoder(
     network: AutoEncoder,
     settings: Settings,
     solution: Solution,
+    head: Head | None = None,
     *,
     recorded: bool = True,
 ) -> tuple[AutoEncoder, Head]:
     """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1.
 
+    From the network and the head as they are given.
+
     Its history has L_Bal, which costs more than a step; what nobody looks at is not ``recorded``.
     """
     ones = torch.ones_like(rows.mass)
-    phi = network.encode(rows.x)
-    beta, intercept = zero_head(phi).beta, zero_head(phi).intercept
-    trained = [beta, intercept] if settings.fit_intercept else [beta]
+    start = zero_head(network.encoder[-1][0].T) if head is None else head.to(rows.x.device)
+    head = Head(start.beta.clone(), start.intercept.clone())
+    trained = [head.beta, head.intercept] if settings.fit_intercept else [head.beta]
     block = Block([*network.parameters(), *trained])
-    head = Head(beta, intercept)
+    network_loss = NetworkLoss(rows, ones, settings.strengths)
 
-    def objective() -> Tensor:
-        return network_loss(rows, ones, network, head, settings.strengths)
+    def evaluate() -> tuple[Tensor, list[Tensor]]:
+        loss, gradients = network_loss(network, head)
+        return loss, gradients[: len(block.variables)]
 
     def update() -> float:
-        block.lower(objective)
-        with torch.no_grad():
-            if recorded:
-                terms = all_terms(rows, ones, head, network, settings.standardize)
-                solution.record(terms, settings.strengths)
-            return float(objective())
+        value = block.lower(evaluate, again=True)
+        if recorded:
+            terms = all_terms(rows, ones, head, network, settings.standardize)
+            solution.record(terms, settings.strengths)
+        return value
 
     _repeat("encoder", update, float("inf"), solution, settings, [block])
-    return network.frozen(), Head(beta.detach(), intercept.detach())
+    return network, head
 
 
 def _balanced_weights(
@@ -373,22 +400,21 @@ def _balanced_weights(
     """Minimise lambda_1 L_Bal + lambda_3 ||W||^2 + lambda_6 (sum W - 1)^2 from w = 1."""
     weights = _Weights(rows, torch.ones_like(rows.mass), settings.least_share)
     balance = _balance_of(rows, network, settings.standardize)
-    objective = _weight_objective(rows, settings.strengths, balance)
+    evaluate = weights.evaluation(_weight_objective(rows, settings.strengths, balance))
     embedder = solution.networks[-1] if solution.networks else None  # what the head stands on
+    other_terms = terms_of_weights(rows, solution.head, embedder)
 
     def update() -> float:
-        value = weights.lower(objective)
-        with torch.no_grad():
-            w = weights()
-            known = balance(rows.mass * w)
-            terms = all_terms(rows, w, solution.head, embedder, settings.standardize, known)
-            solution.record(terms, settings.strengths)
+        value = weights.lower(evaluate, again=True)
+        w = weights()
+        terms = other_terms(w) | {"balance": balance(rows.mass * w)}
+        solution.record(terms, settings.strengths)
         return value
 
     _repeat("weights", update, float("inf"), solution, settings, [weights])
     solution.floored |= weights.floored
     # A weight of exactly zero has no logarithm; one this small changes no sum.
-    return with_mean_one(weights.fixed(), rows.mass).clamp_min(1e-12)
+    return with_mean_one(weights(), rows.mass).clamp_min(1e-12)
 
 
 # --- fixed weights ------------------------------------------------------------------------------
@@ -419,29 +445,32 @@ def fixed_weights(
     if reduced:
         strengths = replace(strengths, reconstruction=0.0, network_l2=0.0)
     settings = replace(settings, strengths=strengths)
-    encoder_tensors = [tensor for layer in free.encoder for tensor in layer]
-    block = Block(encoder_tensors if reduced else free.parameters())
-    bounded = free.bounded(matrix_bounds, bias_bound)
-    phi = bounded.encode(rows.x).detach()
-    result = replace(solution, w=w, networks=[bounded])
+    block = Block(free.parameters())
+    network_loss = NetworkLoss(rows, w, strengths)
+
+    def bounded(parameters: Sequence[Tensor]) -> AutoEncoder:
+        return free.rebuilt(parameters).bounded(matrix_bounds, bias_bound)
+
+    network = bounded(free.parameters())
+    phi = network.encode(rows.x)
+    result = replace(solution, w=w, networks=[network])
     # That the weights were stopped by then is the plan, not a failure to converge.
     result.unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
     result.head = _best_head(rows, w, phi, settings, zero_head(phi))
 
-    def objective() -> Tensor:
-        network = free.bounded(matrix_bounds, bias_bound)
-        return _network_objective(rows, w, network, result, settings)()
+    def evaluate() -> tuple[Tensor, Sequence[Tensor]]:
+        loss, (*gradients, _, _) = network_loss(bounded(free.parameters()), result.head)
+        through = pulled_back(lambda v: bounded(v).parameters(), free.parameters(), gradients)
+        return loss, through
 
     def update() -> float:
-        block.lower(objective)
-        with torch.no_grad():
-            network = free.bounded(matrix_bounds, bias_bound)
-            phi = network.encode(rows.x)
+        block.lower(evaluate)
+        network = bounded(free.parameters())
+        phi = network.encode(rows.x)
         result.head = _best_head(rows, w, phi, settings, result.head)
-        with torch.no_grad():
-            terms = all_terms(rows, w, result.head, network, settings.standardize)
-            return result.record(terms, strengths)
+        terms = all_terms(rows, w, result.head, network, settings.standardize)
+        return result.record(terms, strengths)
 
     _repeat("fixed weights", update, float("inf"), result, settings, [block])
-    result.networks = [free.bounded(matrix_bounds, bias_bound).frozen()]
+    result.networks = [bounded(free.parameters())]
     return result

@@ -245,12 +245,11 @@ class StableEstimator(Storable, BaseEstimator):
             columns = expansion(columns)
             shared = torch.as_tensor(expansion.shared, device=device)
         patterns = table.patterns
-        x, y, mass, part = (
+        x, y, mass = (
             torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
-            for a in (columns, patterns.y, patterns.mass, patterns.part)
+            for a in (columns, patterns.y, patterns.mass)
         )
-        part_of_all = None if current_shards() is None else part
-        return Rows(x, y, mass, len(table.columns), shared, part_of_all)
+        return Rows(x, y, mass, len(table.columns), shared)
 
     def _checkpoint(
         self, table: Table, seed: int

@@ -188,7 +188,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             solution = self._solve(rows, self._settings(on_iteration, checkpoint), seed)
         w = (solution.w / total(rows.mass @ solution.w)).cpu().numpy()
         self._take_over(table, solution, w, seed)
-        problem = self._head_problem(table, w, seed, solution.unfinished, checkpoint)
+        problem = self._head_problem(table, w, seed, checkpoint)
         self._fit_head(table, solution, problem, folds, seed)
         self._warn_about(solution, rows, self.balance_report_, table)
         self._put_in_user_order(table)
@@ -208,10 +208,9 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         table: Table,
         w: FloatArray,
         seed: int,
-        unfinished: list[str],
         checkpoint: Checkpoint,
     ) -> HeadProblem:
-        """The last stage; a stage of it that does not converge is added to ``unfinished``."""
+        """The last stage."""
         stable = self.stable_features_[table.columns]
         return FeatureHead(
             table.patterns,
@@ -305,13 +304,12 @@ class StableClassifier(ClassifierMixin, StableEstimator):
             self.recipe_ = Recipe(0.0 if self.l1 == "auto" else float(self.l1), False, False)
             head = solution.head
         else:
-            stages = list(solution.unfinished)
             self.recipe_ = choose_recipe(problem, self.l1, self.refit, folds, seed)
-            solution.unfinished[:] = stages  # of the refits, only the last one counts
             (predictor,) = problem.fit(table.patterns.count, [self.recipe_])
             head = predictor.head
-            if predictor.network is not None:
-                self.encoders_ = [_to_numpy(predictor.network.encoder)]
+            if predictor.own is not None:
+                self.encoders_ = [_to_numpy(predictor.own.network.encoder)]
+                solution.unfinished.extend([] if predictor.own.settled else ["refit"])
         values = head.beta.cpu().numpy()
         self.coef_ = (table.whole(values) if self._head_on_features() else values)[None, :]
         self.intercept_ = np.array([float(head.intercept)])

@@ -11,14 +11,14 @@ import torch
 
 from stablepred.core import solvers
 from stablepred.core.checkpoint import Checkpoint
-from stablepred.core.head import Head, zero_head
+from stablepred.core.head import zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows
 from stablepred.core.solvers import Settings, Solution, train_encoder
 from stablepred.estimators.base import FloatArray, Table, at_least, one_of
 from stablepred.estimators.classifier import StableClassifier
 from stablepred.estimators.gbr import PAPER, check_balancing_parameters
-from stablepred.estimators.heads import EmbeddingHead, HeadProblem
+from stablepred.estimators.heads import EmbeddingHead, HeadProblem, Trained
 from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState, torch_generator
@@ -37,20 +37,20 @@ class DeepClassifier(StableClassifier):
         return AutoEncoder.random(rows.x.shape[1], hidden, generator, rows.x.device)
 
     def _head_problem(
-        self,
-        table: Table,
-        w: FloatArray,
-        seed: int,
-        unfinished: list[str],
-        checkpoint: Checkpoint,
+        self, table: Table, w: FloatArray, seed: int, checkpoint: Checkpoint
     ) -> HeadProblem:
         if self._head_on_features():
-            return super()._head_problem(table, w, seed, unfinished, checkpoint)
+            return super()._head_problem(table, w, seed, checkpoint)
 
         def train(
-            x: FloatArray, y: FloatArray, mass: FloatArray, share: float
-        ) -> tuple[AutoEncoder, Head]:
-            return self._train_anew(x, y, mass, share, seed, unfinished, checkpoint)
+            x: FloatArray, y: FloatArray, mass: FloatArray, share: float, start: Trained | None
+        ) -> Trained:
+            device = self._torch_device(x.size)
+            wide, outcome, v = (
+                torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
+            )
+            rows = Rows(wide, outcome, v, x.shape[1])
+            return self._train_anew(rows, share, seed, start, checkpoint)
 
         stable = self.stable_features_[table.columns]
         return EmbeddingHead(
@@ -66,32 +66,27 @@ class DeepClassifier(StableClassifier):
         )
 
     def _train_anew(
-        self,
-        x: FloatArray,
-        y: FloatArray,
-        mass: FloatArray,
-        share: float,
-        seed: int,
-        unfinished: list[str],
-        checkpoint: Checkpoint,
-    ) -> tuple[AutoEncoder, Head]:
-        """A fresh encoder and head on given rows, for a refit.
+        self, rows: Rows, share: float, seed: int, start: Trained | None, checkpoint: Checkpoint
+    ) -> Trained:
+        """An encoder and head on given rows, for a refit: from ``start``, or afresh.
 
         The fewer rows are effective, as a ``share``, the stronger is the network's penalty.
         """
-        device = self._torch_device(x.size)
-        wide, outcome, v = (torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass))
-        rows = Rows(wide, outcome, v, x.shape[1])
-        solution = Solution(rows.mass, zero_head(rows.x), [])
         settings = self._settings(lambda stage, iteration, value: None, checkpoint)
         strengths = settings.strengths
         settings = replace(
             settings, strengths=replace(strengths, network_l2=strengths.network_l2 / share)
         )
-        start = self._network(rows, seed, "refit")
-        network, head = train_encoder(rows, start, settings, solution, recorded=False)
-        unfinished.extend("refit" for _ in solution.unfinished)
-        return network.to("cpu"), head.to("cpu")
+        solution = Solution(rows.mass, zero_head(rows.x), [])
+        if start is None:
+            network, head = self._network(rows, seed, "refit"), None
+            # A column that is always zero needs no weights.
+            matrix, bias = network.encoder[0]
+            network.encoder[0] = (matrix * (rows.x != 0).any(0), bias)
+        else:
+            network, head = start.network.copied().to(rows.x.device), start.head
+        network, head = train_encoder(rows, network, settings, solution, head, recorded=False)
+        return Trained(network.to("cpu"), head.to("cpu"), settled=not solution.unfinished)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -8,7 +8,7 @@ will break; what may change is how the features go together, so the held-out row
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -47,16 +47,27 @@ class Recipe:
 
 
 @dataclass(frozen=True)
+class Trained:
+    """A network trained together with a head."""
+
+    network: AutoEncoder
+    head: Head
+    settled: bool  # before the iterations were used up
+
+
+@dataclass(frozen=True)
 class Predictor:
     """A fitted head with what it stands on."""
 
     design: Design
     head: Head
-    network: AutoEncoder | None = None  # trained for this head alone
+    own: Trained | None = None  # the network, where it was trained for this head alone
 
-    def probability(self, x: FloatArray) -> FloatArray:
-        """P(y = 1 | x) of rows of 0/1 features."""
-        return torch.sigmoid(self.head.logits(self.design(x))).numpy()
+
+def probabilities(predictors: list[Predictor], x: FloatArray) -> list[FloatArray]:
+    """P(y = 1 | x) of rows of 0/1 features; what several heads stand on is made once."""
+    made = {design: design(x) for design in {predictor.design for predictor in predictors}}
+    return [torch.sigmoid(p.head.logits(made[p.design])).numpy() for p in predictors]
 
 
 @dataclass(frozen=True)
@@ -148,15 +159,16 @@ class FeatureHead(HeadProblem):
 class EmbeddingHead(HeadProblem):
     """Beta on the embedding; a refit trains encoder and head anew, mostly on the stable features.
 
-    ``embed`` is the fitted encoder. ``train(x, y, mass, share)`` trains a fresh one with its head,
-    on rows of which so large a share is effective; it is given x with the noisy features set to
-    zero, so that it cannot use them. Where features depend on each other but not through the
+    ``embed`` is the fitted encoder. ``train(x, y, mass, share, start)`` trains a network with its
+    head, on rows of which so large a share is effective; it is given x with the noisy features set
+    to zero, so that it cannot use them. Where features depend on each other but not through the
     outcome, all of them are used.
     """
 
     embed: Design
-    train: Callable[[FloatArray, FloatArray, FloatArray, float], tuple[AutoEncoder, Head]]
+    train: Callable[[FloatArray, FloatArray, FloatArray, float, Trained | None], Trained]
     widen: Callable[[FloatArray], FloatArray]  # features -> the encoder's inputs
+    whole: dict[Recipe, Predictor] = field(default_factory=dict)  # refits on all rows
 
     def candidates(self, l1: float | str, refit: bool | str) -> Iterator[Recipe]:
         """The path of lambda_5 on the embedding as it is, then the refits."""
@@ -181,7 +193,7 @@ class EmbeddingHead(HeadProblem):
 
     def fit(self, count: FloatArray, recipes: list[Recipe]) -> list[Predictor]:
         """Heads on the fitted embedding, or networks of their own."""
-        present, plain, weighted = self._masses(count)
+        present, _, weighted = self._masses(count)
         x, y = self.patterns.x[present], torch.as_tensor(self.patterns.y[present])
         z = self.embed(x)
         head = zero_head(z)
@@ -191,27 +203,40 @@ class EmbeddingHead(HeadProblem):
                 head = self._head(z, y, weighted, recipe.l1, head)
                 predictors.append(Predictor(self.embed, head))
             else:
-                v = weighted if recipe.refit == "weighted" else plain
-                used = self.stable if recipe.only_stable else np.ones_like(self.stable)
-                first, second = totals(v.sum(), (v**2 / plain).sum())
-                share = float(first**2 / second)
-                # Without the other features fewer rows are distinct.
-                rows = distinct_patterns(x * used, y.numpy(), v.numpy())
-                predictors.append(self._refitted(rows, recipe.l1, used, share))
+                predictors.append(self._refitted(count, recipe))
         return predictors
 
-    def _refitted(self, rows: Patterns, l1: float, features: BoolArray, share: float) -> Predictor:
-        network, start = self.train(rows.x, rows.y, rows.mass, share)
+    def _refitted(self, count: FloatArray, recipe: Recipe) -> Predictor:
+        """A network of its own; on some of the rows it starts where the one on all rows ended."""
+        if recipe not in self.whole:
+            self.whole[recipe] = self._retrained(self.patterns.count, recipe, None)
+        whole = self.whole[recipe]
+        if np.array_equal(count, self.patterns.count):
+            return whole
+        return self._retrained(count, recipe, whole.own)
+
+    def _retrained(self, count: FloatArray, recipe: Recipe, start: Trained | None) -> Predictor:
+        present, plain, weighted = self._masses(count)
+        v = weighted if recipe.refit == "weighted" else plain
+        used = self.stable if recipe.only_stable else np.ones_like(self.stable)
+        first, second = totals(v.sum(), (v**2 / plain).sum())
+        # Without the other features fewer rows are distinct.
+        rows = distinct_patterns(
+            self.patterns.x[present] * used, self.patterns.y[present], v.numpy()
+        )
+        trained = self.train(rows.x, rows.y, rows.mass, float(first**2 / second), start)
+        network = trained.network
         # What was zero in training has no say in prediction either.
         weight, bias = network.encoder[0]
-        used = torch.as_tensor(self.widen(features[None, :].astype(np.float64))[0])
-        network.encoder[0] = (weight * used, bias)
+        inputs = torch.as_tensor(self.widen(used[None, :].astype(np.float64))[0])
+        network.encoder[0] = (weight * inputs, bias)
 
         def design(x: FloatArray) -> Tensor:
             return network.encode(torch.as_tensor(self.widen(x)))
 
-        y, v = torch.as_tensor(rows.y), torch.as_tensor(rows.mass)
-        return Predictor(design, self._head(design(rows.x), y, v, l1, start), network)
+        y, mass = torch.as_tensor(rows.y), torch.as_tensor(rows.mass)
+        head = self._head(design(rows.x), y, mass, recipe.l1, trained.head)
+        return Predictor(design, head, trained)
 
 
 def choose_recipe(
@@ -253,7 +278,7 @@ def _held_out(
         return None, np.zeros(len(recipes), dtype=bool)
     x, y = problem.patterns.x, problem.patterns.y
     errors = np.sqrt(squares / rows)
-    useless = np.array([is_constant(p.probability(x), y) for p in predictors])
+    useless = np.array([is_constant(found, y) for found in probabilities(predictors, x)])
     if not problem.through_outcome:
         useless |= errors[:, 0] >= _constant_error(y, problem.patterns.count)
     return errors, useless
@@ -273,7 +298,7 @@ def _squared_errors(
     y = problem.patterns.y[held]
     sums, rows = [], []
     for x, count in _environments(problem, held, test[held], rng):
-        sums.append([count @ (y - predictor.probability(x)) ** 2 for predictor in predictors])
+        sums.append([count @ (y - found) ** 2 for found in probabilities(predictors, x)])
         rows.append(count.sum())
     return np.array(sums).T, np.array(rows)
 

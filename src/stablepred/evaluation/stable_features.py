@@ -30,6 +30,7 @@ from stablepred.core.sharding import array_total, array_totals, current_shards, 
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
+BoolArray = NDArray[np.bool_]
 
 # One-sided level of about 0.005 for calling a feature a cause.
 CAUSE_Z = 2.58
@@ -116,14 +117,17 @@ def explaining_away(
     weights ``w`` all of this is done under them.
     """
     data = _Strata(x, y, count, np.ones_like(count) if w is None else w)
-    witnesses = np.ones(x.shape[1], dtype=bool)
+    witnesses = np.arange(x.shape[1])
+    fitted = data.regression(data.features)
     while True:
-        inside = np.flatnonzero(witnesses)
-        scores = data.competition(inside)
-        doubtful = inside[np.argsort(scores)][: (scores < CAUSE_Z).sum()]
-        if len(doubtful) == 0 or len(inside) - len(doubtful) < 2:
-            return np.array([data.local_competition(j, inside) for j in range(x.shape[1])])
-        witnesses[doubtful[: max(1, len(inside) // DISMISSED_AT_ONCE)]] = False
+        scores = data.competition(witnesses, fitted)
+        doubtful = np.argsort(scores)[: (scores < CAUSE_Z).sum()]
+        if len(doubtful) == 0 or len(witnesses) - len(doubtful) < 2:
+            return data.local_competitions(witnesses, fitted)
+        kept = np.ones(len(witnesses), dtype=bool)
+        kept[doubtful[: max(1, len(witnesses) // DISMISSED_AT_ONCE)]] = False
+        witnesses = witnesses[kept]
+        fitted = data.without(witnesses, fitted, kept)
 
 
 def share_through_outcome(x: FloatArray, y: FloatArray, count: FloatArray) -> float:
@@ -177,11 +181,16 @@ class _Strata:
         self.mass = torch.as_tensor(self.v / first)
         self.ridge = RIDGE * float(second / first**2)
 
-    def _regression(self, z: Tensor) -> Head:
+    def regression(self, z: Tensor, start: Head | None = None) -> Head:
         """A lightly penalised logistic regression of y on some columns."""
-        return fit_head(z, self.outcome, self.mass, l2=self.ridge, l1=0.0, tol=1e-8)
+        return fit_head(z, self.outcome, self.mass, l2=self.ridge, l1=0.0, start=start, tol=1e-8)
 
-    def competition(self, witnesses: IndexArray) -> FloatArray:
+    def without(self, witnesses: IndexArray, fitted: Head, kept: BoolArray) -> Head:
+        """The regression on the witnesses that were kept of those that were ``fitted``."""
+        start = Head(fitted.beta[torch.as_tensor(kept)], fitted.intercept)
+        return self.regression(self.features[:, witnesses], start)
+
+    def competition(self, witnesses: IndexArray, fitted: Head) -> FloatArray:
         """Z-scores of all witnesses, each against the other ones.
 
         What the others say without j follows from the regression on all by one Newton step: with
@@ -189,7 +198,6 @@ class _Strata:
         For a very strong effect the step goes too far, which makes its score smaller.
         """
         z = self.features[:, witnesses]
-        fitted = self._regression(z)
         wide = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
         chance = torch.sigmoid(fitted.logits(z))
         curvature = total(wide.T @ ((self.mass * chance * (1 - chance))[:, None] * wide))
@@ -200,16 +208,27 @@ class _Strata:
         signed = self._centred(evidence.numpy()) * np.sign(fitted.beta.numpy())
         return self._within_strata(self.x[:, witnesses], signed)
 
-    def local_competition(self, j: int, witnesses: IndexArray) -> float:
-        """Z-score of any feature, by its own effect in each row."""
-        others = witnesses[witnesses != j]
-        if len(others) == 0:
-            return 0.0
-        z, own = self.features[:, others], self.features[:, [j]]
-        evidence = self._regression(z).logits(z).numpy()
+    def local_competitions(self, witnesses: IndexArray, fitted: Head) -> FloatArray:
+        """Z-scores of all features, by their own effect in each row."""
+        scores = np.zeros(self.x.shape[1])
+        for j in range(len(scores)):
+            kept = witnesses != j
+            others = witnesses[kept]
+            if len(others) > 0:
+                alone = fitted if kept.all() else self.without(others, fitted, kept)
+                scores[j] = self._local_competition(j, self.features[:, others], alone)
+        return scores
+
+    def _local_competition(self, j: int, z: Tensor, fitted: Head) -> float:
+        """Z-score of one feature against others with their regression."""
+        own = self.features[:, [j]]
+        evidence = fitted.logits(z).numpy()
         deviations = z - total(self.mass @ z)
-        fitted = self._regression(torch.cat([z, own, own * deviations], dim=1))
-        main, slopes = fitted.beta[len(others)], fitted.beta[len(others) + 1 :]
+        start = torch.cat([fitted.beta, fitted.beta.new_zeros(1 + z.shape[1])])
+        both = self.regression(
+            torch.cat([z, own, own * deviations], dim=1), Head(start, fitted.intercept)
+        )
+        main, slopes = both.beta[z.shape[1]], both.beta[z.shape[1] + 1 :]
         effect = (main + deviations @ slopes).numpy()  # (n,)
         signed = effect * self._centred(evidence)
         return float(self._within_strata(self.x[:, [j]], signed[:, None])[0])
