@@ -23,6 +23,9 @@ from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState, torch_generator
 
+# With so many effective rows for each feature a refit has the penalty network_l2 as it is given.
+ROWS_PER_FEATURE = 100
+
 
 class DeepClassifier(StableClassifier):
     """What the two classifiers with an encoder share."""
@@ -43,14 +46,14 @@ class DeepClassifier(StableClassifier):
             return super()._head_problem(table, w, seed, checkpoint)
 
         def train(
-            x: FloatArray, y: FloatArray, mass: FloatArray, share: float, start: Trained | None
+            x: FloatArray, y: FloatArray, mass: FloatArray, effective: float, start: Trained | None
         ) -> Trained:
             device = self._torch_device(x.size)
             wide, outcome, v = (
                 torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
             )
             rows = Rows(wide, outcome, v, x.shape[1])
-            return self._train_anew(rows, share, seed, start, checkpoint)
+            return self._train_anew(rows, effective, seed, start, checkpoint)
 
         stable = self.stable_features_[table.columns]
         return EmbeddingHead(
@@ -60,23 +63,28 @@ class DeepClassifier(StableClassifier):
             self._through_outcome(),
             float(self.l2),
             self.fit_intercept,
+            table.copies,
             self._embed,
             train,
             self._widen,
         )
 
     def _train_anew(
-        self, rows: Rows, share: float, seed: int, start: Trained | None, checkpoint: Checkpoint
+        self,
+        rows: Rows,
+        effective: float,
+        seed: int,
+        start: Trained | None,
+        checkpoint: Checkpoint,
     ) -> Trained:
         """An encoder and head on given rows, for a refit: from ``start``, or afresh.
 
-        The fewer rows are effective, as a ``share``, the stronger is the network's penalty.
+        The fewer rows are ``effective`` for each feature, the stronger is the network's penalty.
         """
         settings = self._settings(lambda stage, iteration, value: None, checkpoint)
         strengths = settings.strengths
-        settings = replace(
-            settings, strengths=replace(strengths, network_l2=strengths.network_l2 / share)
-        )
+        network_l2 = strengths.network_l2 * ROWS_PER_FEATURE * rows.n_features / effective
+        settings = replace(settings, strengths=replace(strengths, network_l2=network_l2))
         solution = Solution(rows.mass, zero_head(rows.x), [])
         if start is None:
             network, head = self._network(rows, seed, "refit"), None

@@ -159,11 +159,13 @@ class FeatureHead(HeadProblem):
 class EmbeddingHead(HeadProblem):
     """Beta on the embedding; a refit trains encoder and head anew, mostly on the stable features.
 
-    ``embed`` is the fitted encoder. ``train(x, y, mass, share, start)`` trains a network with its
-    head, on rows of which so large a share is effective; it is given x with the noisy features set
-    to zero, so that it cannot use them. Where features depend on each other but not through the
-    outcome, all of them are used.
+    ``embed`` is the fitted encoder. ``train(x, y, mass, effective, start)`` trains a network with
+    its head on so many effective rows; it is given x with the noisy features set to zero, so that
+    it cannot use them. Where features depend on each other but not through the outcome, all of
+    them are used.
     """
+
+    copies: FloatArray  # how many rows each distinct row stands for
 
     embed: Design
     train: Callable[[FloatArray, FloatArray, FloatArray, float, Trained | None], Trained]
@@ -219,12 +221,14 @@ class EmbeddingHead(HeadProblem):
         present, plain, weighted = self._masses(count)
         v = weighted if recipe.refit == "weighted" else plain
         used = self.stable if recipe.only_stable else np.ones_like(self.stable)
-        first, second = totals(v.sum(), (v**2 / plain).sum())
+        copies = self.copies[present] * count[present] / self.patterns.count[present]
+        first, second, n_rows = totals(v.sum(), (v**2 / plain).sum(), torch.as_tensor(copies.sum()))
         # Without the other features fewer rows are distinct.
         rows = distinct_patterns(
             self.patterns.x[present] * used, self.patterns.y[present], v.numpy()
         )
-        trained = self.train(rows.x, rows.y, rows.mass, float(first**2 / second), start)
+        effective = float(n_rows * first**2 / second)
+        trained = self.train(rows.x, rows.y, rows.mass, effective, start)
         network = trained.network
         # What was zero in training has no say in prediction either.
         weight, bias = network.encoder[0]

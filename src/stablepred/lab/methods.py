@@ -44,8 +44,8 @@ class Method:
 
 METHODS: dict[str, Method] = {
     "LR": Method(LogisticRegression),
-    "DLR": Method(DLRClassifier),
-    "GBR": Method(GBRClassifier),
-    "DGBR": Method(DGBRClassifier),
-    "DGBR (paper)": Method(DGBRClassifier.from_paper),
+    "DLR": Method(DLRClassifier, revision=2),
+    "GBR": Method(GBRClassifier, revision=2),
+    "DGBR": Method(DGBRClassifier, revision=2),
+    "DGBR (paper)": Method(DGBRClassifier.from_paper, revision=2),
 }
