@@ -23,9 +23,6 @@ from stablepred.exceptions import InputError
 from stablepred.persistence import storable
 from stablepred.randomness import RandomState, torch_generator
 
-# With so many effective rows for each feature a refit has the penalty network_l2 as it is given.
-ROWS_PER_FEATURE = 100
-
 
 class DeepClassifier(StableClassifier):
     """What the two classifiers with an encoder share."""
@@ -46,14 +43,14 @@ class DeepClassifier(StableClassifier):
             return super()._head_problem(table, w, seed, checkpoint)
 
         def train(
-            x: FloatArray, y: FloatArray, mass: FloatArray, effective: float, start: Trained | None
+            x: FloatArray, y: FloatArray, mass: FloatArray, penalty: float, start: Trained | None
         ) -> Trained:
             device = self._torch_device(x.size)
             wide, outcome, v = (
                 torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
             )
             rows = Rows(wide, outcome, v, x.shape[1])
-            return self._train_anew(rows, effective, seed, start, checkpoint)
+            return self._train_anew(rows, penalty, seed, start, checkpoint)
 
         stable = self.stable_features_[table.columns]
         return EmbeddingHead(
@@ -70,21 +67,13 @@ class DeepClassifier(StableClassifier):
         )
 
     def _train_anew(
-        self,
-        rows: Rows,
-        effective: float,
-        seed: int,
-        start: Trained | None,
-        checkpoint: Checkpoint,
+        self, rows: Rows, penalty: float, seed: int, start: Trained | None, checkpoint: Checkpoint
     ) -> Trained:
-        """An encoder and head on given rows, for a refit: from ``start``, or afresh.
-
-        The fewer rows are ``effective`` for each feature, the stronger is the network's penalty.
-        """
+        """An encoder and head on given rows, for a refit: from ``start``, or afresh."""
         settings = self._settings(lambda stage, iteration, value: None, checkpoint)
-        strengths = settings.strengths
-        network_l2 = strengths.network_l2 * ROWS_PER_FEATURE * rows.n_features / effective
-        settings = replace(settings, strengths=replace(strengths, network_l2=network_l2))
+        network_l2 = penalty * settings.strengths.network_l2
+        strengths = replace(settings.strengths, network_l2=network_l2)
+        settings = replace(settings, strengths=strengths)
         solution = Solution(rows.mass, zero_head(rows.x), [])
         if start is None:
             network, head = self._network(rows, seed, "refit"), None

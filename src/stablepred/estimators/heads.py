@@ -34,6 +34,8 @@ Folds = Callable[[], Iterator[Fold]]
 REFITS = (False, "weighted", "plain")
 STABILITY_WEIGHT = 5.0
 PATH_LENGTH = 10
+# With so many effective rows for each feature a refit on stable features has the usual penalty.
+ROWS_PER_FEATURE = 100
 
 
 @storable
@@ -159,10 +161,10 @@ class FeatureHead(HeadProblem):
 class EmbeddingHead(HeadProblem):
     """Beta on the embedding; a refit trains encoder and head anew, mostly on the stable features.
 
-    ``embed`` is the fitted encoder. ``train(x, y, mass, effective, start)`` trains a network with
-    its head on so many effective rows; it is given x with the noisy features set to zero, so that
-    it cannot use them. Where features depend on each other but not through the outcome, all of
-    them are used.
+    ``embed`` is the fitted encoder. ``train(x, y, mass, penalty, start)`` trains a network with its
+    head, with so many times the usual penalty; it is given x with the noisy features set to zero,
+    so that it cannot use them. Where features depend on each other but not through the outcome,
+    all of them are used.
     """
 
     copies: FloatArray  # how many rows each distinct row stands for
@@ -221,14 +223,12 @@ class EmbeddingHead(HeadProblem):
         present, plain, weighted = self._masses(count)
         v = weighted if recipe.refit == "weighted" else plain
         used = self.stable if recipe.only_stable else np.ones_like(self.stable)
-        copies = self.copies[present] * count[present] / self.patterns.count[present]
-        first, second, n_rows = totals(v.sum(), (v**2 / plain).sum(), torch.as_tensor(copies.sum()))
         # Without the other features fewer rows are distinct.
         rows = distinct_patterns(
             self.patterns.x[present] * used, self.patterns.y[present], v.numpy()
         )
-        effective = float(n_rows * first**2 / second)
-        trained = self.train(rows.x, rows.y, rows.mass, effective, start)
+        penalty = self._penalty(count, v, plain, recipe.only_stable)
+        trained = self.train(rows.x, rows.y, rows.mass, penalty, start)
         network = trained.network
         # What was zero in training has no say in prediction either.
         weight, bias = network.encoder[0]
@@ -241,6 +241,21 @@ class EmbeddingHead(HeadProblem):
         y, mass = torch.as_tensor(rows.y), torch.as_tensor(rows.mass)
         head = self._head(design(rows.x), y, mass, recipe.l1, trained.head)
         return Predictor(design, head, trained)
+
+    def _penalty(self, count: FloatArray, v: Tensor, plain: Tensor, only_stable: bool) -> float:
+        """How many times the usual penalty a refit needs: the more, the fewer rows are effective.
+
+        On stable features it guards against chance alone, and goes by features per row. On all
+        features it is also what keeps the network from leaning on one that will change: more rows
+        are no reason to lower it.
+        """
+        first, second = totals(v.sum(), (v**2 / plain).sum())
+        share = float(first**2 / second)
+        if not only_stable:
+            return 1 / share
+        present = count > 0
+        copies = self.copies[present] * count[present] / self.patterns.count[present]
+        return ROWS_PER_FEATURE * len(self.stable) / float(array_total(copies.sum()) * share)
 
 
 def choose_recipe(
