@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from stablepred import (
@@ -82,6 +83,8 @@ def _models(train: Environment, world: SyntheticWorld, seed: int) -> Iterator[tu
     models |= {
         name: DGBRClassifier(**changes, random_state=seed) for name, changes in CHANGES.items()
     }
+    both = [(name, models[name]) for name in ("default", "GBR")]
+    models["mean with GBR"] = VotingClassifier(both, voting="soft")
     for name, model in models.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

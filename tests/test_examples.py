@@ -35,7 +35,16 @@ def test_variants_prints_every_variant_in_every_world(capsys, monkeypatch):
     example = load("variants")
     monkeypatch.setattr(example, "WORLDS", {"P(V|S)": example.WORLDS["P(V|S)"]})
     example.main(range(1), rows=200, test_rows=200)
-    assert len(capsys.readouterr().out.splitlines()) == 1 + 6 + len(example.CHANGES)
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 6 + len(example.CHANGES) + 1
+
+
+def test_penalty_prints_a_line_per_size(capsys, monkeypatch):
+    example = load("penalty")
+    monkeypatch.setattr(example, "SIZES", [(150, 5)])
+    example.main(range(1), test_rows=200)
+    header, line = capsys.readouterr().out.splitlines()
+    assert len(line.split()) == 5 + len(example.FACTORS)
+    assert header.split()[-1] == "4"
 
 
 def test_own_csv_trains_in_one_region_and_judges_in_both(capsys, tmp_path):

@@ -64,6 +64,39 @@ def test_where_the_outcome_has_a_part_the_embedding_is_balanced():
     assert np.abs(model.sample_weight_ - alone.weights_).max() > 0.1
 
 
+# --- the penalty of a refit ---
+
+
+def penalties(monkeypatch, train, **weights):
+    """How many times the usual penalty each network that is trained for a refit has."""
+    found = []
+    original = DGBRClassifier._train_anew
+
+    def noted(self, rows, penalty, *others):
+        found.append(penalty)
+        return original(self, rows, penalty, *others)
+
+    monkeypatch.setattr(DGBRClassifier, "_train_anew", noted)
+    DGBRClassifier(random_state=0, max_iter=3).fit(train.X, train.y, **weights)
+    return found
+
+
+def test_on_all_features_the_penalty_goes_by_the_effective_share(train, dgbr, monkeypatch):
+    first, *others = penalties(monkeypatch, train)
+    assert 1 < first <= 1 / dgbr.min_effective_share + 1e-9
+    # Folds have fewer rows, but about the same share of them is effective.
+    np.testing.assert_allclose(others, first, rtol=0.2)
+
+
+def test_on_stable_features_the_penalty_goes_by_features_per_row(monkeypatch):
+    biased = SyntheticWorld("s_indep_v", 10).sample(400, bias_rate=0.75, random_state=0)
+    whole, *folds = penalties(monkeypatch, biased)
+    assert whole == pytest.approx(100 * 10 / 400)
+    np.testing.assert_allclose(folds, 1.5 * whole, rtol=0.01)
+    twice = penalties(monkeypatch, biased, sample_weight=np.where(np.arange(400) < 200, 2.0, 1.0))
+    assert twice[0] == pytest.approx(100 * 10 / 600)
+
+
 # --- the choice between the network under the weights and the plain one ---
 
 

@@ -331,10 +331,11 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         x[:, table.columns] = table.patterns.x
         scores = self._scores(x)
         if is_constant(expit(scores), table.patterns.y):
+            network = "" if self._head_on_features() else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
-                f"Lower l1 (now {self.recipe_.l1:g}); under solver='alternating' also raise "
-                "weight_l2 or lower balance: the weights may have left the rows of one class.",
+                f"Lower l1 (now {self.recipe_.l1:g}){network}; under solver='alternating' raise "
+                "weight_l2 or lower balance, too: the weights may have left the rows of one class.",
                 ConstantPredictionWarning,
             )
 
