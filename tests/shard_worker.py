@@ -77,7 +77,7 @@ def core_problem(rank=0, size=1, rows=200, p=6):
 def losses_and_gradients(rows, omega, network, head):
     """Each loss with its gradient in the rows' own variables or in the network."""
     strengths = Strengths(balance=1.0, reconstruction=0.1, l2=0.01, network_l2=0.02)
-    fixed = EmbeddedBalance(network.frozen().encoder, rows.x, None)
+    fixed = EmbeddedBalance(network.copied().encoder, rows.x, None)
     own = {
         "terms": lambda w: sum(all_terms(rows, w, head, network, True).values()),
         "raw": lambda w: raw_balance(rows.x, rows.mass * w),
@@ -127,7 +127,7 @@ def check_core(rank, size):
         raw, sent[:] = list(sent), []
         NetworkLoss(rows, omega, Strengths())(network, head)
         net, sent[:] = list(sent), []
-        fixed = EmbeddedBalance(network.frozen().encoder, rows.x, None)
+        fixed = EmbeddedBalance(network.copied().encoder, rows.x, None)
         fixed(rows.mass * omega)
         embedded, sent[:] = list(sent), []
         step = Block([omega.clone()], steps=2, over_rows=True)

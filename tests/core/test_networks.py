@@ -58,15 +58,25 @@ def test_penalised_matrices_are_those_of_encoder_and_decoder_without_biases():
     assert [tuple(matrix.shape) for matrix in net.matrices()] == [(4, 5), (3, 4), (4, 3), (5, 4)]
 
 
-def test_a_copy_shares_no_memory_and_a_frozen_network_no_graph():
+def test_a_copy_shares_no_memory():
     net = network()
-    for tensor in net.parameters():
-        tensor.requires_grad_()
-    copied, frozen = net.frozen().copied(), net.frozen()
-    with torch.no_grad():
-        copied.encoder[0][0].zero_()
+    net.copied().encoder[0][0].zero_()
     assert (net.encoder[0][0] != 0).any()
-    assert not any(tensor.requires_grad for tensor in frozen.parameters())
+
+
+def test_a_network_among_some_inputs_says_what_the_whole_one_says_where_the_others_are_zero():
+    net = network()
+    inputs = torch.tensor([True, False, True, True, False])
+    x = torch.rand(7, 5, dtype=torch.float64)
+    small = net.among(inputs)
+    phi = small.encode(x[:, inputs])
+    torch.testing.assert_close(phi, net.encode(x * inputs))
+    torch.testing.assert_close(small.decode(phi), net.decode(phi)[:, inputs])
+    spread = small.spread(inputs)
+    torch.testing.assert_close(spread.encode(x), phi)  # whatever the other inputs are
+    assert [part.shape for part in spread.parameters()] == [p.shape for p in net.parameters()]
+    again = spread.among(inputs).parameters()
+    assert all(torch.equal(a, b) for a, b in zip(again, small.parameters(), strict=True))
 
 
 @pytest.mark.parametrize("bound", [0.01, 1.0, 1e6])

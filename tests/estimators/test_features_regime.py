@@ -72,9 +72,9 @@ def penalties(monkeypatch, train, **weights):
     found = []
     original = DGBRClassifier._train_anew
 
-    def noted(self, rows, penalty, *others):
+    def noted(self, rows, inputs, penalty, *others):
         found.append(penalty)
-        return original(self, rows, penalty, *others)
+        return original(self, rows, inputs, penalty, *others)
 
     monkeypatch.setattr(DGBRClassifier, "_train_anew", noted)
     DGBRClassifier(random_state=0, max_iter=3).fit(train.X, train.y, **weights)

@@ -60,10 +60,6 @@ class AutoEncoder:
         """The matrices that lambda_7 penalises."""
         return [weight for weight, _ in [*self.encoder, *self.decoder]]
 
-    def frozen(self) -> "AutoEncoder":
-        """The same network, cut from the autograd graph."""
-        return AutoEncoder(_detached(self.encoder), _detached(self.decoder))
-
     def to(self, device: torch.device | str) -> "AutoEncoder":
         """The same network on another device."""
         return AutoEncoder(
@@ -77,6 +73,24 @@ class AutoEncoder:
             [(weight.clone(), bias.clone()) for weight, bias in self.encoder],
             [(weight.clone(), bias.clone()) for weight, bias in self.decoder],
         )
+
+    def among(self, inputs: Tensor) -> "AutoEncoder":
+        """The same network for some inputs only, a mask over them; the others are not there."""
+        (first, bias), *encoder = self.encoder
+        *decoder, (last, offset) = self.decoder
+        return AutoEncoder(
+            [(first[:, inputs], bias), *encoder], [*decoder, (last[inputs], offset[inputs])]
+        )
+
+    def spread(self, inputs: Tensor) -> "AutoEncoder":
+        """The reverse of ``among``: the other inputs are there again, without any say."""
+        (first, bias), *encoder = self.encoder
+        *decoder, (last, offset) = self.decoder
+        wide = first.new_zeros(len(first), len(inputs))
+        wide[:, inputs] = first
+        rows, offsets = last.new_zeros(len(inputs), last.shape[1]), last.new_zeros(len(inputs))
+        rows[inputs], offsets[inputs] = last, offset
+        return AutoEncoder([(wide, bias), *encoder], [*decoder, (rows, offsets)])
 
     def bounded(
         self, matrix_bounds: Sequence[float] | None, bias_bound: float | None
@@ -103,10 +117,6 @@ def _start(
 ) -> Layer:
     weight = torch.randn(width_out, width_in, generator=generator, dtype=torch.float64)
     return weight.to(device), torch.zeros(width_out, dtype=torch.float64, device=device)
-
-
-def _detached(layers: list[Layer]) -> list[Layer]:
-    return [(weight.detach(), bias.detach()) for weight, bias in layers]
 
 
 def _within(tensor: Tensor, radius: float) -> Tensor:

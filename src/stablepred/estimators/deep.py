@@ -8,14 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from stablepred.core import solvers
 from stablepred.core.checkpoint import Checkpoint
 from stablepred.core.head import zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows
+from stablepred.core.patterns import Patterns
 from stablepred.core.solvers import Settings, Solution, train_encoder
-from stablepred.estimators.base import FloatArray, Table, at_least, one_of
+from stablepred.estimators.base import BoolArray, FloatArray, Table, at_least, one_of
 from stablepred.estimators.classifier import StableClassifier
 from stablepred.estimators.gbr import PAPER, check_balancing_parameters
 from stablepred.estimators.heads import EmbeddingHead, HeadProblem, Trained
@@ -43,14 +45,15 @@ class DeepClassifier(StableClassifier):
             return super()._head_problem(table, w, seed, checkpoint)
 
         def train(
-            x: FloatArray, y: FloatArray, mass: FloatArray, penalty: float, start: Trained | None
+            rows: Patterns, inputs: BoolArray, penalty: float, start: Trained | None
         ) -> Trained:
-            device = self._torch_device(x.size)
-            wide, outcome, v = (
-                torch.as_tensor(a, device=device) for a in (self._widen(x), y, mass)
+            device = self._torch_device(rows.x.size)
+            wide, y, mass, used = (
+                torch.as_tensor(a, device=device)
+                for a in (self._widen(rows.x), rows.y, rows.mass, inputs)
             )
-            rows = Rows(wide, outcome, v, x.shape[1])
-            return self._train_anew(rows, penalty, seed, start, checkpoint)
+            wanted = Rows(wide, y, mass, rows.x.shape[1])
+            return self._train_anew(wanted, used, penalty, seed, start, checkpoint)
 
         stable = self.stable_features_[table.columns]
         return EmbeddingHead(
@@ -67,9 +70,15 @@ class DeepClassifier(StableClassifier):
         )
 
     def _train_anew(
-        self, rows: Rows, penalty: float, seed: int, start: Trained | None, checkpoint: Checkpoint
+        self,
+        rows: Rows,
+        inputs: Tensor,
+        penalty: float,
+        seed: int,
+        start: Trained | None,
+        checkpoint: Checkpoint,
     ) -> Trained:
-        """An encoder and head on given rows, for a refit: from ``start``, or afresh."""
+        """An encoder and head on some of the inputs, for a refit: from ``start``, or afresh."""
         settings = self._settings(lambda stage, iteration, value: None, checkpoint)
         network_l2 = penalty * settings.strengths.network_l2
         strengths = replace(settings.strengths, network_l2=network_l2)
@@ -77,12 +86,11 @@ class DeepClassifier(StableClassifier):
         solution = Solution(rows.mass, zero_head(rows.x), [])
         if start is None:
             network, head = self._network(rows, seed, "refit"), None
-            # A column that is always zero needs no weights.
-            matrix, bias = network.encoder[0]
-            network.encoder[0] = (matrix * (rows.x != 0).any(0), bias)
         else:
             network, head = start.network.copied().to(rows.x.device), start.head
+        rows, network = replace(rows, x=rows.x[:, inputs]), network.among(inputs)
         network, head = train_encoder(rows, network, settings, solution, head, recorded=False)
+        network = network.spread(inputs)
         return Trained(network.to("cpu"), head.to("cpu"), settled=not solution.unfinished)
 
     def _check_parameters(self) -> None:
@@ -203,8 +211,8 @@ class DGBRClassifier(DeepClassifier):
     head : {"embedding", "features"}, default="embedding"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
-        head anew on ``stable_features_``, with a stronger ``network_l2`` where the weights leave
-        few effective rows; one of the features head keeps the features that survive ``l1``.
+        head anew on ``stable_features_``, with ``network_l2`` times 100 features per effective
+        row (docs/method.md); one of the features head keeps the features that survive ``l1``.
     n_encoders : int, default=1
         Encoders from different starting values whose weights are averaged (geometric mean). Used
         by the sequential solver; Algorithm 1 has one encoder.

@@ -161,16 +161,15 @@ class FeatureHead(HeadProblem):
 class EmbeddingHead(HeadProblem):
     """Beta on the embedding; a refit trains encoder and head anew, mostly on the stable features.
 
-    ``embed`` is the fitted encoder. ``train(x, y, mass, penalty, start)`` trains a network with its
-    head, with so many times the usual penalty; it is given x with the noisy features set to zero,
-    so that it cannot use them. Where features depend on each other but not through the outcome,
-    all of them are used.
+    ``embed`` is the fitted encoder. ``train(rows, inputs, penalty, start)`` trains a network on
+    some of its inputs, with its head and so many times the usual penalty. Where features depend on
+    each other but not through the outcome, all of them are used.
     """
 
     copies: FloatArray  # how many rows each distinct row stands for
 
     embed: Design
-    train: Callable[[FloatArray, FloatArray, FloatArray, float, Trained | None], Trained]
+    train: Callable[[Patterns, BoolArray, float, Trained | None], Trained]
     widen: Callable[[FloatArray], FloatArray]  # features -> the encoder's inputs
     whole: dict[Recipe, Predictor] = field(default_factory=dict)  # refits on all rows
 
@@ -227,16 +226,12 @@ class EmbeddingHead(HeadProblem):
         rows = distinct_patterns(
             self.patterns.x[present] * used, self.patterns.y[present], v.numpy()
         )
+        inputs = self.widen(used[None, :].astype(np.float64))[0] > 0
         penalty = self._penalty(count, v, plain, recipe.only_stable)
-        trained = self.train(rows.x, rows.y, rows.mass, penalty, start)
-        network = trained.network
-        # What was zero in training has no say in prediction either.
-        weight, bias = network.encoder[0]
-        inputs = torch.as_tensor(self.widen(used[None, :].astype(np.float64))[0])
-        network.encoder[0] = (weight * inputs, bias)
+        trained = self.train(rows, inputs, penalty, start)
 
         def design(x: FloatArray) -> Tensor:
-            return network.encode(torch.as_tensor(self.widen(x)))
+            return trained.network.encode(torch.as_tensor(self.widen(x)))
 
         y, mass = torch.as_tensor(rows.y), torch.as_tensor(rows.mass)
         head = self._head(design(rows.x), y, mass, recipe.l1, trained.head)

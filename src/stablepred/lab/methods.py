@@ -46,6 +46,6 @@ METHODS: dict[str, Method] = {
     "LR": Method(LogisticRegression),
     "DLR": Method(DLRClassifier, revision=2),
     "GBR": Method(GBRClassifier, revision=2),
-    "DGBR": Method(DGBRClassifier, revision=2),
+    "DGBR": Method(DGBRClassifier, revision=3),
     "DGBR (paper)": Method(DGBRClassifier.from_paper, revision=2),
 }
