@@ -62,6 +62,24 @@ def test_a_fit_is_the_same_however_often_and_after_whatever_else(name, table, tm
     del kept
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
+@pytest.mark.parametrize(
+    "model",
+    [
+        *MODELS.values(),
+        DGBRClassifier.from_paper(**FEW),
+        DGBRClassifier.from_paper(**FEW, order=2),
+        DGBRClassifier(**FEW, order=2),
+        DGBRClassifier(**FEW, reduced=True),
+        DGBRClassifier(**FEW, n_encoders=2),
+    ],
+)
+def test_a_fit_on_a_gpu_is_the_same_every_time(model, table, tmp_path):
+    model.set_params(device="cuda")
+    first, again = (content(clone(model).fit(table.X, table.y), tmp_path) for _ in range(2))
+    assert again == first
+
+
 def test_fits_in_threads_do_not_disturb_each_other(table, tmp_path):
     def fitted(name):
         return content(clone(MODELS[name]).fit(table.X, table.y), tmp_path)

@@ -243,15 +243,24 @@ def embedded_imbalance(
     for rows, treatments, embedded in removed:
         weighted = v[rows, None] * embedded
         if shared is None:
-            treated = treated.index_add(0, treatments, weighted)
+            treated = _added(treated, treatments, weighted)
         else:
             side = x[rows, treatments][:, None]
-            treated = treated.index_add(0, treatments, weighted * side)
-            control = control.index_add(0, treatments, weighted * (1 - side))
+            treated = _added(treated, treatments, weighted * side)
+            control = _added(control, treatments, weighted * (1 - side))
     treated, control, *sides = totals(treated, control, *_side_sums(x, v))
     on, off, comparable = _sides(*sides)
     gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
     return gaps if scale is None else gaps / scale
+
+
+def _added(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
+    """Add to the sums of each treatment its values, which stand together; in a fixed order."""
+    if not values.is_cuda:
+        return sums.index_add(0, treatments, values)
+    # There the order of index_add is another one each time.
+    sizes = torch.bincount(treatments, minlength=len(sums)).tolist()
+    return sums + torch.stack([own.sum(0) for own in values.split(sizes)])
 
 
 class EmbeddedBalance:
