@@ -2,7 +2,8 @@
 
 DGBR trains its last network on the features found stable, with ``network_l2`` times 100 p / n: the
 more features there are for each row, the stronger the penalty. Printed are Average_Errors with a
-quarter of it to four times as much, beside those of GBR and of the oracle.
+quarter of the default ``network_l2`` to four times as much, beside those of GBR and the oracle.
+(The first network's penalty changes too, but little depends on it here.)
 
 Run: python examples/penalty.py
 """

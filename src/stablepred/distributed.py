@@ -2,7 +2,8 @@
 
 Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. The losses
 are sums over rows, and only such sums travel: every process ends up with the model that one
-process with all rows would have fitted, and with the weights of its own rows.
+process with all rows would have fitted, up to the rounding of sums, and with the weights of its
+own rows.
 """
 
 import itertools

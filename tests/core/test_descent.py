@@ -100,6 +100,18 @@ def test_an_edge_beyond_which_the_function_is_not_finite_is_not_crossed():
     assert float(variable) == pytest.approx(1, abs=1e-6)
 
 
+def test_no_step_is_taken_to_where_the_slope_is_not_known():
+    variable = torch.tensor([4.0], dtype=torch.float64)
+    block = Block([variable])
+
+    def edge():  # the value goes on beyond 3.5, the gradient does not
+        return variable.square().sum(), [torch.where(variable < 3.5, math.nan, 2 * variable)]
+
+    for _ in range(3):
+        block.lower(edge)
+    assert 3.5 <= float(variable) < 4
+
+
 def test_several_variables_are_lowered_together():
     a, b = torch.tensor([2.0]).double(), torch.tensor([[3.0]]).double()
     Block([a, b]).lower(of(lambda a, b: ((a - 1) ** 2).sum() + ((b + 1) ** 2).sum(), a, b))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 import torch
+from sklearn.model_selection import StratifiedKFold
 
 from stablepred import DGBRClassifier, GBRClassifier, GlobalBalancer
 from stablepred.core.head import Head
@@ -67,7 +68,7 @@ def test_where_the_outcome_has_a_part_the_embedding_is_balanced():
 # --- the penalty of a refit ---
 
 
-def penalties(monkeypatch, train, **weights):
+def penalties(monkeypatch, train, cv=3, **weights):
     """How many times the usual penalty each network that is trained for a refit has."""
     found = []
     original = DGBRClassifier._train_anew
@@ -77,7 +78,7 @@ def penalties(monkeypatch, train, **weights):
         return original(self, rows, inputs, penalty, *others)
 
     monkeypatch.setattr(DGBRClassifier, "_train_anew", noted)
-    DGBRClassifier(random_state=0, max_iter=3).fit(train.X, train.y, **weights)
+    DGBRClassifier(random_state=0, max_iter=3, cv=cv).fit(train.X, train.y, **weights)
     return found
 
 
@@ -93,6 +94,8 @@ def test_on_stable_features_the_penalty_goes_by_features_per_row(monkeypatch):
     whole, *folds = penalties(monkeypatch, biased)
     assert whole == pytest.approx(100 * 10 / 400)
     np.testing.assert_allclose(folds, 1.5 * whole, rtol=0.01)
+    of_splitter = penalties(monkeypatch, biased, StratifiedKFold(3))
+    np.testing.assert_allclose(of_splitter, [whole, *folds], rtol=0.01)
     twice = penalties(monkeypatch, biased, sample_weight=np.where(np.arange(400) < 200, 2.0, 1.0))
     assert twice[0] == pytest.approx(100 * 10 / 600)
 

@@ -16,13 +16,14 @@ no weights could balance them.
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from stablepred.core.sharding import totals
+from stablepred.core.sharding import largest, totals
 
 # Rows x treatments that are encoded at once: few enough for a processor's cache, enough to keep a
 # GPU busy.
@@ -34,6 +35,7 @@ BLOCK = 1 << 15
 TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
 # Numbers that they may take up in memory to be kept, however little is free: a gigabyte.
 ALWAYS_KEPT = 1 << 27
+CONTAINER = Path("/sys/fs/cgroup")
 
 # (rows, treatments, embeddings of those rows with that treatment's column removed)
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
@@ -290,11 +292,14 @@ class EmbeddedBalance:
         self._phi = self._encoded(self._before.sigmoid())  # (d, n)
         sizes = len(x) - self._untouched.sum(1)
         self._sizes = [int(size) for size in sizes.tolist()]  # rows that a treatment touches
-        numbers = [size * len(self._phi) for size in self._sizes]
-        keep = sum(numbers) <= (room_to_keep(x.device) if keep_at_most is None else keep_at_most)
-        most = sum(numbers) if keep else TOGETHER[x.device.type]
+        # Processes that share the rows send a message for each part: all must cut alike.
+        numbers = [int(size) * len(self._phi) for size in largest(sizes).tolist()]
+        room = room_to_keep(x.device) if keep_at_most is None else keep_at_most
+        self._kept = self._all_made() if sum(numbers) <= room else None
+        if largest(float(self._kept is None)):
+            self._kept = None
+        most = sum(numbers) if self._kept is not None else TOGETHER[x.device.type]
         self._parts = list(_consecutive(numbers, most))
-        self._kept = self._all_made() if keep else None
 
     def __call__(self, v: Tensor) -> Tensor:
         """L_Bal at the total row weights ``v``."""
@@ -323,8 +328,8 @@ class EmbeddedBalance:
         on, off = self._on @ v, self._off @ v
         control = self._untouched @ (v * self._phi).T  # (p, d)
         found = []
-        for number, part in enumerate(self._parts):
-            slices = self._made(part) if self._kept is None else self._kept[number]
+        for part in self._parts:
+            slices = self._made(part) if self._kept is None else self._kept
             one = self._compared(slices, v, control[part], (on[part], off[part], v.sum()), part)
             if gradient is not None:
                 self._add_slopes(slices, one, part, gradient)
@@ -368,9 +373,9 @@ class EmbeddedBalance:
                 along *= side - (1 - side) * (on[k] / off[k])
             gradient.index_add_(0, rows, along)
 
-    def _all_made(self) -> "list[list[_Slice]] | None":
+    def _all_made(self) -> "list[_Slice] | None":
         try:
-            return [self._made(part) for part in self._parts]
+            return self._made(slice(0, len(self._sizes)))
         except torch.cuda.OutOfMemoryError:
             return None
 
@@ -434,8 +439,17 @@ def room_to_keep(device: torch.device) -> int:
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
         return free // 16
+    return max(ALWAYS_KEPT, _free_memory() // 32)
+
+
+def _free_memory() -> int:
+    """Free bytes of this machine, or of its container where that has less; 0 if nobody knows."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):  # not on this system
-        return ALWAYS_KEPT
-    return max(ALWAYS_KEPT, free // 32)
+    except (AttributeError, ValueError):
+        return 0
+    try:
+        most = int((CONTAINER / "memory.max").read_text())
+        return min(free, most - int((CONTAINER / "memory.current").read_text()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free

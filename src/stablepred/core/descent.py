@@ -46,7 +46,8 @@ class Block:
     def lower(self, evaluate: Evaluate, *, again: bool = False) -> float:
         """Take up to ``steps`` steps, each to a lower value, and return the last one.
 
-        ``again`` says that the function is the same as in the last call.
+        ``again`` says that the function is the same as in the last call, and that only ``move_to``
+        or ``restore`` moved the variables since.
         """
         here = self._here if again and self._here is not None else self._evaluated(evaluate)
         for _ in range(self.steps):

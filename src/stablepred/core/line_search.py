@@ -30,7 +30,8 @@ def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Tri
     for _ in range(MOST_TRIALS):
         trial = at(step)
         enough = trial.value <= start.value + DECREASE * trial.step * start.slope
-        if not enough or (low is not start and trial.value >= low.value):
+        known = math.isfinite(trial.slope)
+        if not (enough and known) or (low is not start and trial.value >= low.value):
             high = trial
         elif abs(trial.slope) <= -CURVATURE * start.slope:
             return trial

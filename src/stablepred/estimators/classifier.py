@@ -293,8 +293,9 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         if isinstance(self.cv, Integral):
             yield from shuffled_folds(table.patterns, table.copies, int(self.cv), seed)
             return
+        share = table.patterns.count / table.counted(np.arange(len(x)), count)
         for train, test in check_cv(self.cv, labels, classifier=True).split(x, labels):
-            yield table.counted(train, count), table.counted(test, count)
+            yield share * table.counted(train, count), share * table.counted(test, count)
 
     def _fit_head(
         self, table: Table, solution: Solution, problem: HeadProblem, folds: Folds, seed: int

@@ -23,7 +23,13 @@ METHODS = (*PAPER, BOOSTING, BALANCED_BOOSTING, CONSTANT)
 
 # Raised when a change of the code changes what a method gives, so that old records are not mixed
 # in. A changed default needs no new revision: the settings are part of a record's definition.
-REVISIONS = dict.fromkeys((*METHODS, ORACLE), 1) | {"DGBR": 3}
+REVISIONS = dict.fromkeys((*METHODS, ORACLE), 1) | {
+    "DLR": 2,
+    "GBR": 2,
+    "DGBR": 3,
+    "DGBR (paper)": 2,
+    BALANCED_BOOSTING: 2,
+}
 
 
 def _boosting(seed: int) -> Any:
