@@ -6,6 +6,7 @@ Every cell is measured in processes of its own, so that peaks of memory are its 
 needs too much memory fails alone.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from same_balance import one_evaluation
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient, room_to_keep
+from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 
@@ -34,11 +35,14 @@ LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
 NOTES = """\
 One evaluation is one loss with its gradient in the weights. Features are fair coins; the encoder
 has two layers of p / 2, so that a row's embedding has p / 2 coordinates. *Loop* is the
-per-feature loop of `same_balance`. *Floor*: for the raw balance the matrix products and passes
-over memory of `gram_evaluation`; for the embedded one two passes over the embeddings with a
-column removed, which are made first (second layer and both sigmoids) where they are too many to
-be kept. *LR* is a whole fit of scikit-learn's `LogisticRegression`, not one evaluation. A side
-that is expected to take more than {slowest:g} seconds, judged by ten times what it took on a
+per-feature loop of `same_balance`. *Kept* and *made anew* are the two ways of the embedded
+balance: the embeddings with a column removed are kept in memory where a quarter of what is free is
+enough, and made at each evaluation where it is not. Making them takes the cube of p here, since
+the second layer has (p / 2)^2 weights for each of n p / 2 rows. *Floor*: for the raw balance the
+matrix products and passes over memory of `gram_evaluation`; for the embedded one two passes over
+the embeddings with a column removed, and before them, where they are made anew, the second layer
+and both sigmoids. *LR* is a whole fit of scikit-learn's `LogisticRegression`, not one evaluation.
+A side that is expected to take more than {slowest:g} seconds, judged by ten times what it took on a
 tenth of the rows, is left out; one that takes more than {budget:g} seconds is measured once.
 Memory is what setting up and one evaluation add to that of the data."""
 
@@ -65,29 +69,28 @@ def raw_sides(n: int, p: int) -> dict[str, Callable[[], Side]]:
     }
 
 
-def embedded_sides(n: int, p: int) -> dict[str, Callable[[], Side]]:
-    """How to set up each side of the embedded balance."""
+def embedded_sides(keep: bool, n: int, p: int) -> dict[str, Callable[[], Side]]:
+    """How to set up each side of the embedded balance, with embeddings kept or made anew."""
     rows, network = coin_rows(n, p), start_network(p)
     x = rows.x
     scale = embedding_scale(network.encode(x), rows.mass)
 
     def library() -> Side:
-        balance = EmbeddedBalance(network.encoder, x, scale)
+        balance = EmbeddedBalance(network.encoder, x, scale, keep_at_most=sys.maxsize * keep)
         return lambda: balance.value_and_gradient(rows.mass)
 
     return {
         "library": library,
         "loop": lambda: one_evaluation(lambda w: loop_balance(x, w, network.encode, scale), rows),
-        "floor": partial(embedded_floor, rows, network),
+        "floor": partial(embedded_floor, keep, rows, network),
     }
 
 
-def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
-    """Two passes over the embeddings with a column removed, made first where too many to keep."""
+def embedded_floor(keep: bool, rows: Rows, network: AutoEncoder) -> Side:
+    """Two passes over the embeddings with a column removed, made first if they are not kept."""
     pairs = int(rows.x.sum())
     weight, bias = network.encoder[1]
     width = len(bias)
-    keep = pairs * width <= room_to_keep(rows.x.device)
     size = pairs if keep else PIECE
     inner = torch.zeros(size, width, dtype=torch.float64)
     v, gap = torch.ones(size, dtype=torch.float64), torch.ones(width, dtype=torch.float64)
@@ -105,7 +108,16 @@ def embedded_floor(rows: Rows, network: AutoEncoder) -> Side:
     return run
 
 
-SIDES = {"raw": raw_sides, "embedded": embedded_sides}
+SIDES = {
+    "raw": raw_sides,
+    "embedded, kept": partial(embedded_sides, True),
+    "embedded, made anew": partial(embedded_sides, False),
+}
+SIDE_NAMES = {  # in the order in which they take turns
+    "raw": ["library", "loop", "floor", "LR"],
+    "embedded, kept": ["library", "loop", "floor"],
+    "embedded, made anew": ["library", "floor"],
+}
 
 
 # --- measuring, in processes of their own -------------------------------------------------------
@@ -137,22 +149,29 @@ def measure_times(
         for n in rows:
             progress(f"time of {kind}, n = {n}, p = {p}")
             cells[n, p] = too_slow(cells.get((n // 10, p), {}))
-            names = [name for name in side_names(kind) if name not in cells[n, p]]
-            found = in_child(times_of, kind, n, p, names, budget, threads=threads)
-            if isinstance(found, str):
-                # One side was too large: each alone.
-                found = {
-                    name: in_child(times_of, kind, n, p, [name], budget, threads=threads)
-                    for name in names
-                }
-                found = {k: v if isinstance(v, str) else v[k] for k, v in found.items()}
-            cells[n, p] |= found
+            names = [name for name in SIDE_NAMES[kind] if name not in cells[n, p]]
+            # The threads of scikit-learn's BLAS go on spinning and would disturb the others.
+            for group in (
+                [name for name in names if name != "LR"],
+                ["LR"] if "LR" in names else [],
+            ):
+                if group:
+                    cells[n, p] |= in_turns(kind, n, p, group, budget, threads)
     return cells
 
 
-def side_names(kind: str) -> list[str]:
-    """The sides of a kind, in the order in which they take turns."""
-    return ["library", "loop", "floor", *(["LR"] if kind == "raw" else [])]
+def in_turns(
+    kind: str, n: int, p: int, names: list[str], budget: float, threads: int
+) -> dict[str, Any]:
+    """Seconds of some sides that take turns, or in words why there is no figure."""
+    found = in_child(times_of, kind, n, p, names, budget, threads=threads)
+    if not isinstance(found, str):
+        return dict(found)
+    if len(names) == 1:
+        return {names[0]: found}
+    # One side was too large: each alone.
+    alone = [in_turns(kind, n, p, [name], budget, threads) for name in names]
+    return {name: result for one in alone for name, result in one.items()}
 
 
 def too_slow(smaller: dict[str, Any]) -> dict[str, str]:
@@ -176,7 +195,7 @@ def measure_memory(times: dict[str, Cells], p: int, threads: int) -> list[dict[s
             progress(f"memory of {kind}, n = {n}, p = {p}")
             line = {"balance": kind, "n": n, "p": p, "data, MB": 8 * n * p / 1e6}
             for name in ("library", "loop"):
-                found: Any = cells[n, p][name]
+                found: Any = cells[n, p].get(name, "")
                 if not isinstance(found, str):
                     found = in_child(memory_of, kind, n, p, name, threads=threads)
                 line[f"{name}, MB"] = found if isinstance(found, str) else found / 1e6
@@ -192,11 +211,12 @@ def time_lines(kind: str, cells: Cells) -> list[dict[str, Any]]:
     lines = []
     for (n, p), found in cells.items():
         line: dict[str, Any] = {"n": n, "p": p}
-        for name in side_names(kind):
+        for name in SIDE_NAMES[kind]:
             value = found[name]
             line[f"{name}, ms"] = value if isinstance(value, str) else 1e3 * value
         for over, under in (("loop", "library"), ("library", "floor")):
-            line[f"{over} / {under}"] = ratio(found[over], found[under])
+            if over in found:
+                line[f"{over} / {under}"] = ratio(found[over], found[under])
         lines.append(line)
     return lines
 
@@ -228,7 +248,7 @@ def exponent_lines(times: dict[str, Cells]) -> list[dict[str, Any]]:
     return [
         {"balance": kind, "side": name} | exponents(cells, name)
         for kind, cells in times.items()
-        for name in side_names(kind)
+        for name in SIDE_NAMES[kind]
     ]
 
 
@@ -236,7 +256,7 @@ def bars(lines: list[dict[str, Any]]) -> list[Bar]:
     """The promise about growth."""
     return [
         Bar(
-            f"an evaluation of the {line['balance']} balance grows linearly in n and at most "
+            f"{line['balance']} balance: an evaluation grows linearly in n and at most "
             f"quadratically in p (fitted exponents up to {LARGEST_IN_N} and {LARGEST_IN_P})",
             f"{line['in n']:.2f} and {line['in p']:.2f}",
             line["in n"] <= LARGEST_IN_N and line["in p"] <= LARGEST_IN_P,
