@@ -37,8 +37,8 @@ One evaluation is one loss with its gradient in the weights. Features are fair c
 has two layers of p / 2, so that a row's embedding has p / 2 coordinates. *Loop* is the
 per-feature loop of `same_balance`. *Kept* and *made anew* are the two ways of the embedded
 balance: the embeddings with a column removed are kept in memory where a quarter of what is free is
-enough, and made at each evaluation where it is not. Making them takes the cube of p here, since
-the second layer has (p / 2)^2 weights for each of n p / 2 rows. *Floor*: for the raw balance the
+enough, and made at each evaluation where it is not, with n p^3 / 8 multiplications in the second
+layer. *Floor*: for the raw balance the
 matrix products and passes over memory of `gram_evaluation`; for the embedded one two passes over
 the embeddings with a column removed, and before them, where they are made anew, the second layer
 and both sigmoids. *LR* is a whole fit of scikit-learn's `LogisticRegression`, not one evaluation.
