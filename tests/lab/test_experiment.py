@@ -59,11 +59,12 @@ def test_a_changed_default_of_one_method_changes_the_key_of_that_method_alone(mo
         return {m: definition_key(run_definition(SMALL, 3, m)) for m in METHODS}
 
     before = keys()
-    make = METHODS["GBR"].make
-    monkeypatch.setitem(METHODS, "GBR", Method(lambda **kw: make(**{"balance": 2.0} | kw)))
+    make, revision = METHODS["GBR"].make, METHODS["GBR"].revision
+    other = Method(lambda **kw: make(**{"balance": 2.0} | kw), revision)
+    monkeypatch.setitem(METHODS, "GBR", other)
     changed = {m for m, key in keys().items() if key != before[m]}
     assert changed == {"GBR"}
-    monkeypatch.setitem(METHODS, "GBR", Method(make, revision=METHODS["GBR"].revision + 1))
+    monkeypatch.setitem(METHODS, "GBR", Method(make, revision + 1))
     assert {m for m, key in keys().items() if key != before[m]} == {"GBR"}
 
 
