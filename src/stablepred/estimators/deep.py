@@ -211,8 +211,9 @@ class DGBRClassifier(DeepClassifier):
     head : {"embedding", "features"}, default="embedding"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
-        head anew on ``stable_features_``, with ``network_l2`` times 100 features per effective
-        row (docs/method.md); one of the features head keeps the features that survive ``l1``.
+        head anew on ``stable_features_``, with ``network_l2`` times 100 p / n for p features and n
+        effective rows (docs/method.md); one of the features head keeps the features that survive
+        ``l1``.
     n_encoders : int, default=1
         Encoders from different starting values whose weights are averaged (geometric mean). Used
         by the sequential solver; Algorithm 1 has one encoder.
