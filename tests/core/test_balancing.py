@@ -17,7 +17,6 @@ from stablepred.core.balancing import (
     imbalance,
     raw_balance,
     removed_embeddings,
-    room_to_keep,
 )
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedded_balance, embedding_scale
@@ -198,24 +197,6 @@ def test_embeddings_that_do_not_fit_are_not_kept(monkeypatch):
     monkeypatch.setitem(balancing.TOGETHER, "cpu", 200)
     made = EmbeddedBalance(network.encoder, x, None)
     torch.testing.assert_close(made(v), expected, rtol=1e-12, atol=0)
-
-
-def test_a_quarter_of_the_free_memory_is_kept_and_of_a_containers_where_it_has_less(
-    monkeypatch, tmp_path
-):
-    cpu, gib = torch.device("cpu"), 1 << 30
-    monkeypatch.setattr(balancing, "CONTAINER", tmp_path)
-    monkeypatch.setattr(
-        "os.sysconf", {"SC_AVPHYS_PAGES": 64 * gib // 4096, "SC_PAGE_SIZE": 4096}.get
-    )
-    assert room_to_keep(cpu) == 16 * gib // 8
-    (tmp_path / "memory.max").write_text("max\n")
-    (tmp_path / "memory.current").write_text(f"{2 * gib}\n")
-    assert room_to_keep(cpu) == 16 * gib // 8
-    (tmp_path / "memory.max").write_text(f"{14 * gib}\n")
-    assert room_to_keep(cpu) == 3 * gib // 8
-    (tmp_path / "memory.max").write_text(f"{3 * gib}\n")
-    assert room_to_keep(cpu) == gib // 8  # never less than a gigabyte
 
 
 def test_where_not_even_small_chunks_fit_it_is_said(monkeypatch):

@@ -13,16 +13,15 @@ common source column. ``shared[j, k]`` says so; such covariates are zeroed toget
 no weights could balance them.
 """
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
+from stablepred.core.memory import room_to_keep
 from stablepred.core.sharding import largest, totals
 
 # Rows x treatments that are encoded at once: few enough for a processor's cache, enough to keep a
@@ -33,9 +32,6 @@ SMALLEST_CHUNK = 1 << 10
 BLOCK = 1 << 15
 # Numbers of a fixed encoder's embeddings that are made at once where they cannot be kept.
 TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
-# Numbers that they may take up in memory to be kept, however little is free: a gigabyte.
-ALWAYS_KEPT = 1 << 27
-CONTAINER = Path("/sys/fs/cgroup")
 
 # (rows, treatments, embeddings of those rows with that treatment's column removed)
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
@@ -432,24 +428,3 @@ def _consecutive(numbers: list[int], most: int) -> Iterator[slice]:
         total += number
     if numbers:
         yield slice(start, len(numbers))
-
-
-def room_to_keep(device: torch.device) -> int:
-    """How many numbers may be kept: half of a GPU's free memory, a quarter of the processor's."""
-    if device.type == "cuda":
-        free, _ = torch.cuda.mem_get_info(device)
-        return free // 16
-    return max(ALWAYS_KEPT, _free_memory() // 32)
-
-
-def _free_memory() -> int:
-    """Free bytes of this machine, or of its container where that has less; 0 if nobody knows."""
-    try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):
-        return 0
-    try:
-        most = int((CONTAINER / "memory.max").read_text())
-        return min(free, most - int((CONTAINER / "memory.current").read_text()))
-    except (OSError, ValueError):  # no container, or one without a limit
-        return free
