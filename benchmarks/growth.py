@@ -21,9 +21,9 @@ from same_balance import one_evaluation
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
-from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
+from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
 
 ROWS = [1000, 10_000, 100_000, 1_000_000]
 FEATURES = [20, 40, 80, 160]

@@ -28,7 +28,7 @@ import pyarrow.parquet as parquet
 
 from stablepred import DGBRClassifier, GBRClassifier
 from stablepred.data import SyntheticWorld, count_patterns
-from stablepred.estimators import classifier
+from stablepred.models import classifier
 
 RESULTS = Path(__file__).parents[1] / "results" / "bench"
 CHUNK = 1_000_000  # rows written at a time

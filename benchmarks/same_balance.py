@@ -17,10 +17,10 @@ from per_feature_loop import Encode, Trace, loop_balance, loop_weights
 from problems import BALANCING, start_network, world_rows
 from torch import Tensor
 
-from stablepred.core.balancing import EmbeddedBalance, balance_and_gradient
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.solvers import Settings, sequential
+from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
 
 SIZES = [(1000, 20), (4000, 40), (4000, 80)]
 # How many times faster the library must be, at least: the cell's bar.

@@ -20,10 +20,10 @@ import torch.distributed as dist
 from measure import Bar, Page, machine, options, progress
 
 from stablepred import GlobalBalancer
-from stablepred.core.balancing import balance_and_gradient
 from stablepred.core.sharding import Shards, row_shards
 from stablepred.distributed import fit_shard
 from stablepred.exceptions import ConvergenceWarning
+from stablepred.weights.balancing import balance_and_gradient
 
 SIZE = (100_000, 80)
 QUICK = (500, 6)

@@ -31,8 +31,8 @@ from stablepred import (
     OverlapFilter,
 )
 from stablepred.exceptions import InputError, ModelFileError
-from stablepred.persistence import FORMAT, MODEL_FILE, save, storable
-from stablepred.persistence.container import packed, sealed, unpacked
+from stablepred.io.container import packed, sealed, unpacked
+from stablepred.io.save import FORMAT, MODEL_FILE, save, storable
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 

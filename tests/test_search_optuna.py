@@ -53,7 +53,7 @@ def test_it_needs_n_iter_and_one_dict(wrong):
 
 
 def test_an_interrupt_keeps_what_was_evaluated(monkeypatch):
-    from stablepred.search import stable_search
+    from stablepred.validation import search as stable_search
 
     real, calls = stable_search.outcome_of, []
 

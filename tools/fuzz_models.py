@@ -32,8 +32,8 @@ from sklearn.base import clone
 import stablepred
 from stablepred.data import TableModel
 from stablepred.exceptions import ModelFileError, TableWarning
-from stablepred.persistence import save
-from stablepred.persistence.container import HEADER, OBJECTS
+from stablepred.io.container import HEADER, OBJECTS
+from stablepred.io.save import save
 
 ROOT = Path(__file__).parent.parent
 STORED = ROOT / "tests" / "data" / "models"

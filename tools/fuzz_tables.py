@@ -37,10 +37,10 @@ from fuzzing import Observation, Tally, change_table, run
 from table_mutations import spoiled
 
 import stablepred
-from stablepred.data.table_encoder import TableEncoder
-from stablepred.data.table_model import encode_table
-from stablepred.data.tables import CsvFile, TableFile, open_table
 from stablepred.exceptions import InputError, TableWarning
+from stablepred.tables.files import CsvFile, TableFile, open_table
+from stablepred.tables.table_encoder import TableEncoder
+from stablepred.tables.table_model import encode_table
 
 ROOT = Path(__file__).parent.parent
 FACTOR = 40  # bytes of memory for a byte of the file, unpacked

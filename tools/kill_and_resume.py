@@ -32,10 +32,10 @@ import torch
 
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer, __version__
 from stablepred.data import SyntheticWorld
-from stablepred.estimators import checkpoints
-from stablepred.persistence import checkpoints as files
-from stablepred.persistence.checkpoints import read_checkpoint, temporary_beside
-from stablepred.persistence.files import write_atomically
+from stablepred.io.atomic import write_atomically
+from stablepred.io.checkpoint import read_checkpoint, temporary_beside
+from stablepred.io.save import checkpoints as files
+from stablepred.models import checkpoints
 
 RECORD = Path(__file__).parent.parent / "results" / "trust" / "kill-and-resume.json"
 ROWS, FEATURES = 200, 8

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from stablepred.data import read_table
-from stablepred.data.table_model import encode_table
+from stablepred.tables.table_model import encode_table
 
 COMMAND = [sys.executable, "-c", "from stablepred.cli import app; app()"]
 SEED = 0

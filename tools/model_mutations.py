@@ -15,7 +15,7 @@ import numpy as np
 from byte_mutations import BLIND as ANYWHERE
 from byte_mutations import ByteChange, Generator, pick
 
-from stablepred.persistence.container import sealed
+from stablepred.io.container import sealed
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e300, 1.7e308, -1.7e308, np.nan, np.inf, -np.inf)
 VALUES: tuple[Any, ...] = (

@@ -30,7 +30,7 @@ from stablepred import (
 )
 from stablepred.data import fit_table
 from stablepred.exceptions import StablepredWarning
-from stablepred.persistence import FORMAT, save
+from stablepred.io.save import FORMAT, save
 
 FOLDER = Path(__file__).parent.parent / "tests" / "data" / "models"
 N_ROWS, N_PROBES = 60, 6

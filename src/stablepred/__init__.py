@@ -5,11 +5,6 @@ behind scikit-learn's interface.
 """
 
 from stablepred._version import __version__
-from stablepred.data.features import Dichotomizer, OverlapFilter
-from stablepred.estimators.balancer import GlobalBalancer
-from stablepred.estimators.deep import DGBRClassifier, DLRClassifier
-from stablepred.estimators.gbr import GBRClassifier
-from stablepred.estimators.meta import BalancedClassifier, BalancedRegressor
 from stablepred.evaluation.metrics import (
     average_error,
     environment_errors,
@@ -18,7 +13,12 @@ from stablepred.evaluation.metrics import (
     worst_error,
 )
 from stablepred.evaluation.reports import stability_report, stress_test
-from stablepred.persistence import load
+from stablepred.io.save import load
+from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
+from stablepred.models.balancer import GlobalBalancer
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.gbr import GBRClassifier
+from stablepred.preprocessing import Dichotomizer, OverlapFilter
 
 __all__ = [
     "BalancedClassifier",

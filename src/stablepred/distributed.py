@@ -18,12 +18,12 @@ import torch.distributed as dist
 from numpy.typing import ArrayLike
 
 from stablepred.core.sharding import Shards, row_shards
-from stablepred.data.features import column_names, validated
-from stablepred.estimators.balancer import GlobalBalancer
-from stablepred.estimators.base import StableEstimator
-from stablepred.estimators.deep import DGBRClassifier, DLRClassifier
-from stablepred.estimators.gbr import GBRClassifier
 from stablepred.exceptions import InputError, ShardError
+from stablepred.models.balancer import GlobalBalancer
+from stablepred.models.base import StableEstimator
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.gbr import GBRClassifier
+from stablepred.preprocessing import column_names, validated
 
 __all__ = ["fit_shard"]
 

@@ -11,8 +11,8 @@ from importlib import import_module
 import pandas as pd
 import pytest
 
-from stablepred.data import tables
-from stablepred.data.table_model import EncodedTable
+from stablepred.tables import files as tables
+from stablepred.tables.table_model import EncodedTable
 
 FIT = ("--target", "y", "--method", "lr")
 

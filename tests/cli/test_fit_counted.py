@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stablepred import load
-from stablepred.data import counted_table
+from stablepred.tables import counted_table
 
 pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
 pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")
@@ -71,7 +71,7 @@ def test_a_positive_value_that_is_not_there_is_refused_without_reading(
     run, tmp_path, count_all, monkeypatch
 ):
     numbers().to_parquet(tmp_path / "rows.parquet")
-    monkeypatch.delattr("stablepred.data.tables.TableFile.read")
+    monkeypatch.delattr("stablepred.tables.files.TableFile.read")
     answer = run(
         *("fit", tmp_path / "rows.parquet", "--target", "bought", "--method", "gbr"),
         *("--positive", "maybe", "-o", tmp_path / "model"),

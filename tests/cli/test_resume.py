@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from stablepred.estimators import checkpoints
+from stablepred.models import checkpoints
 
 METHOD = ("--target", "bought", "--method", "gbr")
 
@@ -122,7 +122,7 @@ def test_what_keeps_no_checkpoint_cannot_be_resumed(arguments, place, run):
 
 
 KILLED = """
-from stablepred.estimators import checkpoints
+from stablepred.models import checkpoints
 checkpoints.SECONDS = checkpoints.TIMES_AS_LONG = 0.0
 from stablepred.cli import app
 app(prog_name="stablepred")

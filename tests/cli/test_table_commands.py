@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from stablepred import load
-from stablepred.data import tables
 from stablepred.evaluation.reports import StabilityReport
+from stablepred.tables import files as tables
 
 # --- predict ---
 
@@ -232,7 +232,7 @@ def test_a_report_needs_two_environments(run, model, test_table, tmp_path):
 
 
 @pytest.mark.skipif(
-    importlib.util.find_spec("stablepred.data.real") is None, reason="no real data sets"
+    importlib.util.find_spec("stablepred.tables.datasets") is None, reason="no real data sets"
 )
 def test_every_data_set_is_listed_with_its_source(run):
     from stablepred.data import DATASETS

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from stablepred.randomness import child_seed, numpy_generator, root_seed, torch_generator
+from stablepred._random import child_seed, numpy_generator, root_seed, torch_generator
 
 
 def test_a_child_seed_depends_on_the_seed_and_on_every_label():

@@ -3,7 +3,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.core.head import Head, fit_head, head_objective, zero_head
+from stablepred.heads.linear import Head, fit_head, head_objective, zero_head
 
 PENALTIES = [(0.01, 0.0), (0.0, 0.01), (0.003, 0.02), (1e-4, 1e-4), (0.1, 0.05)]
 

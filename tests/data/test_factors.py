@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from stablepred.data import factors as module
-from stablepred.data.factors import Factor, FactorGraph, elimination_order
+from stablepred.worlds import factors as module
+from stablepred.worlds.factors import Factor, FactorGraph, elimination_order
 
 
 def random_graph(seed, ring=5):

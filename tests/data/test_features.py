@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablepred import Dichotomizer, OverlapFilter
-from stablepred.data.features import PairExpansion, column_names, expand_pairs
 from stablepred.exceptions import ConstantFeatureWarning, InputError, OverlapWarning
+from stablepred.preprocessing import PairExpansion, column_names, expand_pairs
 
 # --- cutting features into 0 and 1 ---
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stablepred.data.groups import group_rows
 from stablepred.exceptions import InputError
+from stablepred.tables.groups import group_rows
 
 
 def sizes(values, bins=None):

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 
 from stablepred import Dichotomizer
-from stablepred.data import count_patterns, pattern_counts
+from stablepred.data import count_patterns
 from stablepred.exceptions import InputError
+from stablepred.tables import pattern_counts
 
 duckdb = pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
 pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")

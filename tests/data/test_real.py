@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stablepred.data import DATASETS, Dataset, load_dataset, real
+from stablepred.data import DATASETS, Dataset, load_dataset
 from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.tables import datasets as real
 
 WITH_FILES = [name for name, source in DATASETS.items() if source.files]
 AT_OPENML = [name for name, source in DATASETS.items() if source.openml_id]

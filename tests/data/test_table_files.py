@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from stablepred.data import read_table, tables
-from stablepred.data.tables import open_table
+from stablepred.data import read_table
 from stablepred.exceptions import InputError
+from stablepred.tables import files as tables
+from stablepred.tables.files import open_table
 
 
 @pytest.fixture

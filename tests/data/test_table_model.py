@@ -11,9 +11,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from stablepred import GBRClassifier, environment_errors, load
-from stablepred.data import Environment, TableModel, fit_table, model_folder
+from stablepred.data import Environment, TableModel, fit_table
 from stablepred.exceptions import InputError, ModelFileError
 from stablepred.search import StableSearchCV
+from stablepred.tables import model_folder
 
 
 def make_frame(n=200, seed=0):

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stablepred.data.target import Target, learn_target
 from stablepred.exceptions import InputError
+from stablepred.tables.target import Target, learn_target
 
 
 def column(values):

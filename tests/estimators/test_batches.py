@@ -7,9 +7,9 @@ import torch
 
 import stablepred
 from stablepred import GlobalBalancer
-from stablepred.core.balancing import raw_balance
 from stablepred.core.minibatch import WeightSums
 from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.weights.balancing import raw_balance
 
 
 def table(rows=1200, features=6):

@@ -19,10 +19,10 @@ from stablepred import (
     GlobalBalancer,
     load,
 )
-from stablepred.estimators import checkpoints
 from stablepred.exceptions import CheckpointError, InputError, ModelFileError, StablepredWarning
-from stablepred.persistence import container
-from stablepred.persistence.checkpoints import read_checkpoint, temporary_beside, write_checkpoint
+from stablepred.io.checkpoint import read_checkpoint, temporary_beside, write_checkpoint
+from stablepred.io.save import container
+from stablepred.models import checkpoints
 from stablepred.search import StableSearchCV
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")

@@ -8,8 +8,8 @@ import stablepred
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.metrics import environment_errors, error_interval, stability_error
 from stablepred.evaluation.reports import stability_report, stress_test
-from stablepred.evaluation.validation import RATES
 from stablepred.exceptions import InputError
+from stablepred.validation.environments import RATES
 
 WORLD = SyntheticWorld("s_indep_v")
 

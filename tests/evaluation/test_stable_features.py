@@ -3,7 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.stable_features import (
+from stablepred.evidence.stable_features import (
     _Strata,
     explaining_away,
     feature_effects,

@@ -5,7 +5,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from stablepred.evaluation.validation import (
+from stablepred.exceptions import InputError
+from stablepred.validation.environments import (
     RATES,
     NoisyColumns,
     by_content,
@@ -17,7 +18,6 @@ from stablepred.evaluation.validation import (
     validation_environments,
     with_columns,
 )
-from stablepred.exceptions import InputError
 
 
 def table(n=4000, p=6, seed=0):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from stablepred._random import child_seed
 from stablepred.lab.experiment import LINE
-from stablepred.randomness import child_seed
 
 # Average_Error and slope over the test environments by method.
 LEVELS = {

@@ -1,11 +1,11 @@
 import pytest
 
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.validation import RATES
 from stablepred.lab.figures import TUNED_SEEDS
 from stablepred.lab.methods import METHODS
 from stablepred.lab.paper import FIGURES, named_figures
 from stablepred.lab.records import definition_key
+from stablepred.validation.environments import RATES
 
 PANELS = {panel.name: panel for figure in FIGURES.values() for panel in figure.panels}
 

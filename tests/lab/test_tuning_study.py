@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from stablepred.cli import app
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.validation import RATES, score
 from stablepred.lab import tuning_study
 from stablepred.lab.records import Records
 from stablepred.lab.tuning_report import long_table, ways_table, write_tables
@@ -23,6 +22,7 @@ from stablepred.lab.tuning_study import (
     fit_heads,
     run_case,
 )
+from stablepred.validation.environments import RATES, score
 
 QUICK = cases([0], quick=True)[0]
 

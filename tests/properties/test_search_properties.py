@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.evaluation.validation import (
+from stablepred.exceptions import InputError
+from stablepred.search import StableSearchCV
+from stablepred.validation.candidates import Outcome, results_table
+from stablepred.validation.environments import (
     CRITERIA,
     KINDS,
     LEAST_SHARE,
@@ -17,10 +20,7 @@ from stablepred.evaluation.validation import (
     resampling_weights,
     validation_environments,
 )
-from stablepred.exceptions import InputError
-from stablepred.search import StableSearchCV
-from stablepred.search.candidates import Outcome, results_table
-from stablepred.search.environments import Rows, folds, named_noisy
+from stablepred.validation.made import Rows, folds, named_noisy
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 ERRORS = arrays(

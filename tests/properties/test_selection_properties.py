@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablepred.data import SyntheticWorld, biased_sample
-from stablepred.data.selection import deliverable_rows
 from stablepred.exceptions import InputError
+from stablepred.worlds.selection import deliverable_rows
 
 
 @st.composite

@@ -8,16 +8,16 @@ from html_reader import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablepred.report import heatmap as heatmaps
-from stablepred.report.errors import ordered_places
-from stablepred.report.histogram import histogram
-from stablepred.report.lines import Series, line_chart
-from stablepred.report.palette import BASELINES, MODEL, ROLES, method_styles
-from stablepred.report.rows import Mark, Row, row_chart
-from stablepred.report.scatter import Point, scatter_chart
-from stablepred.report.svg import WIDTH, element, mark, name_within, scale_over, text_width
+from stablepred.html import heatmap as heatmaps
+from stablepred.html.errors import ordered_places
+from stablepred.html.histogram import histogram
+from stablepred.html.lines import Series, line_chart
+from stablepred.html.palette import BASELINES, MODEL, ROLES, method_styles
+from stablepred.html.rows import Mark, Row, row_chart
+from stablepred.html.scatter import Point, scatter_chart
+from stablepred.html.svg import WIDTH, element, mark, name_within, scale_over, text_width
 
-CSS = (files("stablepred.report") / "style.css").read_text(encoding="utf-8")
+CSS = (files("stablepred.html") / "style.css").read_text(encoding="utf-8")
 finite = st.floats(-1e6, 1e6).map(lambda v: round(v, 6))
 
 

@@ -5,9 +5,9 @@ import pytest
 from html_reader import HOSTILE, read
 
 from stablepred.exceptions import InputError
-from stablepred.report.page import Facts, Figure, Page, Section, render, table_of, write_page
-from stablepred.report.rows import Mark, Row, row_chart
-from stablepred.report.text import label
+from stablepred.html.page import Facts, Figure, Page, Section, render, table_of, write_page
+from stablepred.html.rows import Mark, Row, row_chart
+from stablepred.html.text import label
 
 
 def a_page(name="feature", verdict="All is well."):
@@ -108,4 +108,4 @@ def test_the_template_and_the_style_come_with_the_package():
     from importlib.resources import files
 
     for name in ("page.html.jinja", "style.css"):
-        assert (files("stablepred.report") / name).is_file()
+        assert (files("stablepred.html") / name).is_file()

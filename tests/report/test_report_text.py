@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from stablepred.report.text import (
+from stablepred.html.text import (
     counted,
     error_name,
     interval,

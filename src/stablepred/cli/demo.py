@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from stablepred.data.environment import Environment
-from stablepred.data.synthetic import SyntheticWorld
 from stablepred.evaluation.comparison import Comparison
 from stablepred.evaluation.reports import StabilityReport, stability_report
 from stablepred.lab.comparison import Fitted, fit_methods, least_shrunk, test_environments
 from stablepred.lab.methods import METHODS
 from stablepred.lab.plots import plot_errors
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.synthetic import SyntheticWorld
 
 
 def demo(

@@ -6,8 +6,8 @@ from typing import Any
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.cli.options import Method
-from stablepred.estimators.deep import DGBRClassifier, DLRClassifier
-from stablepred.estimators.gbr import GBRClassifier
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.gbr import GBRClassifier
 from stablepred.search import StableSearchCV
 
 METHODS: dict[Method, Callable[[int], Any]] = {

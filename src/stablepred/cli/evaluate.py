@@ -21,8 +21,6 @@ from stablepred.cli.options import (
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import environments, load_model
-from stablepred.data.environment import Environment
-from stablepred.data.table_model import TableModel
 from stablepred.evaluation.metrics import (
     average_error,
     environment_errors,
@@ -31,6 +29,8 @@ from stablepred.evaluation.metrics import (
     worst_error,
 )
 from stablepred.exceptions import InputError
+from stablepred.tables.table_model import TableModel
+from stablepred.worlds.environment import Environment
 
 SUMMARY = {
     "Average_Error": average_error,

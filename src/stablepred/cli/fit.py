@@ -22,12 +22,12 @@ from stablepred.cli.options import (
 from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import dropped_columns, read
 from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, interruptible
-from stablepred.data.counted_table import CountedTable, counted_table
-from stablepred.data.model_folder import check_model_folder
-from stablepred.data.table_encoder import unknown_column
-from stablepred.data.table_model import EncodedTable, TableModel, encode_table
-from stablepred.data.tables import TableFile, open_table
 from stablepred.exceptions import InputError
+from stablepred.tables.counted_table import CountedTable, counted_table
+from stablepred.tables.files import TableFile, open_table
+from stablepred.tables.model_folder import check_model_folder
+from stablepred.tables.table_encoder import unknown_column
+from stablepred.tables.table_model import EncodedTable, TableModel, encode_table
 
 SHOWN = 15  # features in the printed table
 

@@ -12,11 +12,11 @@ from stablepred.cli.options import DebugOption, ForceOption, ModelArgument, Tabl
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import progress, say
 from stablepred.cli.tables import load_model, say_ignored
-from stablepred.data.columns import Surprise
-from stablepred.data.table_encoder import surprise_lines
-from stablepred.data.table_model import TableModel
-from stablepred.data.tables import TableFile, open_table
 from stablepred.exceptions import InputError
+from stablepred.tables.columns import Surprise
+from stablepred.tables.files import TableFile, open_table
+from stablepred.tables.table_encoder import surprise_lines
+from stablepred.tables.table_model import TableModel
 
 
 def predict(

@@ -20,9 +20,9 @@ from stablepred.cli.options import (
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, working
 from stablepred.cli.tables import environments, labelled, load_model
-from stablepred.data.environment import Environment
 from stablepred.evaluation.reports import stability_report
 from stablepred.exceptions import InputError
+from stablepred.worlds.environment import Environment
 
 
 def report(

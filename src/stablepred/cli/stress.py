@@ -18,8 +18,8 @@ from stablepred.cli.options import (
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import labelled, load_model
-from stablepred.data.table_encoder import surprise_lines
 from stablepred.evaluation.reports import StressReport, stress_test
+from stablepred.tables.table_encoder import surprise_lines
 
 SHOWN = 15  # features in the printed table
 

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 import stablepred
 from stablepred.cli.screen import progress, say
-from stablepred.data.columns import Surprise
-from stablepred.data.environment import Environment
-from stablepred.data.groups import group_rows
-from stablepred.data.table_encoder import listed, surprise_lines, unknown_column
-from stablepred.data.table_model import TableModel
-from stablepred.data.tables import TableFile, open_table
 from stablepred.exceptions import InputError
+from stablepred.tables.columns import Surprise
+from stablepred.tables.files import TableFile, open_table
+from stablepred.tables.groups import group_rows
+from stablepred.tables.table_encoder import listed, surprise_lines, unknown_column
+from stablepred.tables.table_model import TableModel
+from stablepred.worlds.environment import Environment
 
 
 def load_model(folder: Path) -> TableModel:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from stablepred.cli.screen import say
 from stablepred.exceptions import InputError
-from stablepred.persistence.checkpoints import read_checkpoint, remove_checkpoint
+from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint
 
 
 def checkpoint_beside(output: Path) -> Path:

@@ -20,13 +20,13 @@ from stablepred.cli.options import (
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, working
 from stablepred.cli.tables import dropped_columns, read
-from stablepred.data.table_encoder import TableEncoder, unknown_column
-from stablepred.data.tables import open_table
-from stablepred.data.target import learn_target
-from stablepred.estimators.balancer import GlobalBalancer
-from stablepred.estimators.deep import DGBRClassifier
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
+from stablepred.models.balancer import GlobalBalancer
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.tables.files import open_table
+from stablepred.tables.table_encoder import TableEncoder, unknown_column
+from stablepred.tables.target import learn_target
 
 
 def weights(

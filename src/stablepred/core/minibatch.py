@@ -17,11 +17,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from stablepred.core.balancing import RawSums, balance_and_gradient, imbalance_from
 from stablepred.core.descent import Block
 from stablepred.core.objective import TERMS, Rows
 from stablepred.core.solvers import Settings, sequential
 from stablepred.core.weights import omega_from_weights, weights_from_omega
+from stablepred.weights.balancing import RawSums, balance_and_gradient, imbalance_from
 
 Batches = Callable[[], Iterator[Tensor]]  # each pass: 0/1 features of every batch, (m, p)
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from stablepred.core.balancing import encode_from
+from stablepred.weights.balancing import encode_from
 
 Layer = tuple[Tensor, Tensor]  # A (d_out, d_in), b (d_out,)
 

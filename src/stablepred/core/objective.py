@@ -12,15 +12,15 @@ import torch
 from torch import Tensor
 
 from stablepred.core import losses
-from stablepred.core.balancing import (
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.sharding import in_every_shard, total
+from stablepred.heads.linear import Head
+from stablepred.weights.balancing import (
     EmbeddedBalance,
     embedded_imbalance,
     raw_balance,
     removed_embeddings,
 )
-from stablepred.core.head import Head
-from stablepred.core.networks import AutoEncoder
-from stablepred.core.sharding import in_every_shard, total
 
 
 @dataclass(frozen=True)

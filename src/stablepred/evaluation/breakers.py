@@ -6,12 +6,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stablepred.data.features import Dichotomizer
+from stablepred._random import numpy_generator
 from stablepred.evaluation.metrics import ErrorFunction, Table, environment_errors
 from stablepred.evaluation.tables import PlainTable
-from stablepred.evaluation.validation import column_values
 from stablepred.exceptions import InputError
-from stablepred.randomness import numpy_generator
+from stablepred.preprocessing import Dichotomizer
+from stablepred.validation.environments import column_values
 
 FloatArray = npt.NDArray[np.float64]
 

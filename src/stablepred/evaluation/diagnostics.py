@@ -8,9 +8,9 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from stablepred.core.balancing import RawSums, imbalance_from
 from stablepred.core.weights import effective_share
-from stablepred.persistence import storable
+from stablepred.io.save import storable
+from stablepred.weights.balancing import RawSums, imbalance_from
 
 FloatArray = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.randomness import RandomState, numpy_generator, root_seed
 
 FloatArray = npt.NDArray[np.float64]
 ErrorFunction = Callable[[Any, FloatArray], float]

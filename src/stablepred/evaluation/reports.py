@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stablepred._random import RandomState, root_seed
 from stablepred.evaluation.breakers import breakers
 from stablepred.evaluation.comparison import Comparison, compare
 from stablepred.evaluation.metrics import (
@@ -25,16 +26,15 @@ from stablepred.evaluation.metrics import (
     listed_environments,
     predicted_probability,
 )
-from stablepred.evaluation.model_facts import ModelFacts, model_facts
-from stablepred.evaluation.pages import stability_page
-from stablepred.evaluation.run_facts import RunFacts, run_facts
 from stablepred.evaluation.stress import StressReport, stress_test
 from stablepred.evaluation.tables import plain_table
-from stablepred.evaluation.validation import is_constant
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
-from stablepred.randomness import RandomState, root_seed
-from stablepred.report.page import write_page
+from stablepred.html.model_facts import ModelFacts, model_facts
+from stablepred.html.page import write_page
+from stablepred.html.pages import stability_page
+from stablepred.html.run_facts import RunFacts, run_facts
+from stablepred.validation.environments import is_constant
 
 __all__ = ["StabilityReport", "StressReport", "stability_report", "stress_test"]
 

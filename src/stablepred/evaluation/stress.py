@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stablepred.data.features import Dichotomizer
+from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.evaluation.metrics import (
     ERRORS,
     ErrorFunction,
@@ -19,14 +19,14 @@ from stablepred.evaluation.metrics import (
     predicted_probability,
     stability_error,
 )
-from stablepred.evaluation.model_facts import ModelFacts, model_facts
-from stablepred.evaluation.pages import stress_page
-from stablepred.evaluation.run_facts import RunFacts, run_facts
 from stablepred.evaluation.tables import PlainTable, plain_table
-from stablepred.evaluation.validation import RATES, column_values, resampling_weights
 from stablepred.exceptions import InputError
-from stablepred.randomness import RandomState, numpy_generator, root_seed
-from stablepred.report.page import write_page
+from stablepred.html.model_facts import ModelFacts, model_facts
+from stablepred.html.page import write_page
+from stablepred.html.pages import stress_page
+from stablepred.html.run_facts import RunFacts, run_facts
+from stablepred.preprocessing import Dichotomizer
+from stablepred.validation.environments import RATES, column_values, resampling_weights
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]

@@ -4,8 +4,8 @@ import pandas as pd
 
 from stablepred.evaluation.comparison import Comparison
 from stablepred.evaluation.metrics import average_error, stability_error
-from stablepred.report.balance import SMALL_SHARE
-from stablepred.report.text import error_name, label, number, percent
+from stablepred.html.balance import SMALL_SHARE
+from stablepred.html.text import error_name, label, number, percent
 
 # Differences below this are not worth a word.
 ALIKE = 0.0005

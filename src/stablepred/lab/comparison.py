@@ -8,10 +8,10 @@ from typing import Any
 
 import pandas as pd
 
-from stablepred.data.environment import Environment
-from stablepred.data.synthetic import SyntheticWorld
-from stablepred.evaluation.validation import RATES
 from stablepred.lab.methods import METHODS
+from stablepred.validation.environments import RATES
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.synthetic import SyntheticWorld
 
 
 @dataclass(frozen=True)

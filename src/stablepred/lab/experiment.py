@@ -17,8 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
 
 from stablepred import theory
-from stablepred.data.environment import Environment
-from stablepred.data.synthetic import SyntheticWorld
+from stablepred._random import child_seed, numpy_generator
 from stablepred.evaluation.metrics import (
     average_error,
     environment_errors,
@@ -26,11 +25,12 @@ from stablepred.evaluation.metrics import (
     stability_error,
 )
 from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
-from stablepred.evaluation.validation import RATES
 from stablepred.lab.comparison import fit
 from stablepred.lab.methods import METHODS
 from stablepred.lab.records import Definition, Result
-from stablepred.randomness import child_seed, numpy_generator
+from stablepred.validation.environments import RATES
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.synthetic import SyntheticWorld
 
 # Raised when the references, the environments or what is recorded of a run change.
 REVISION = 2

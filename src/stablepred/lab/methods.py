@@ -7,8 +7,8 @@ from typing import Any
 
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.estimators.deep import DGBRClassifier, DLRClassifier
-from stablepred.estimators.gbr import GBRClassifier
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.gbr import GBRClassifier
 
 Settings = dict[str, Any]
 

@@ -41,7 +41,6 @@ from typing import Any
 
 import numpy as np
 
-from stablepred.data.synthetic import SyntheticWorld
 from stablepred.lab.experiment import Panel
 from stablepred.lab.figures import (
     EmbeddingFigure,
@@ -50,6 +49,7 @@ from stablepred.lab.figures import (
     Sweep,
     TheoryFigure,
 )
+from stablepred.worlds.synthetic import SyntheticWorld
 
 SIZES = (1000, 2000, 4000)
 RATES = (0.65, 0.75, 0.85)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from stablepred.data.real import load_dataset
 from stablepred.lab import real_plots, real_report
 from stablepred.lab.real_studies import NAME, cases, run_case
 from stablepred.lab.records import Records, run_missing
+from stablepred.tables.datasets import load_dataset
 
 
 def run(seeds: Sequence[int], quick: bool, records: Records, jobs: int, command: str) -> list[Path]:

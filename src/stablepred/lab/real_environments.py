@@ -13,10 +13,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2_contingency
 
-from stablepred.data.environment import Environment
-from stablepred.data.selection import biased_sample, deliverable_rows
+from stablepred._random import child_seed, numpy_generator
 from stablepred.lab.real_tables import OUTCOME, BinaryTable
-from stablepred.randomness import child_seed, numpy_generator
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.selection import biased_sample, deliverable_rows
 
 IntArray = NDArray[np.int64]
 

@@ -10,11 +10,11 @@ from typing import Any
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from stablepred.data.environment import Environment
-from stablepred.estimators.balancer import GlobalBalancer
-from stablepred.estimators.meta import BalancedClassifier
 from stablepred.evaluation.references import ConstantPredictor, Oracle
 from stablepred.lab.methods import METHODS as PAPER_METHODS
+from stablepred.models.balanced import BalancedClassifier
+from stablepred.models.balancer import GlobalBalancer
+from stablepred.worlds.environment import Environment
 
 PAPER = ("LR", "DLR", "GBR", "DGBR", "DGBR (paper)")
 BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stablepred.data.features import Dichotomizer
-from stablepred.data.real import load_dataset
+from stablepred.preprocessing import Dichotomizer
+from stablepred.tables.datasets import load_dataset
 
 LEAST_SHARE, LARGEST_SHARE = 0.2, 0.8
 OUTCOME = "outcome"

@@ -29,25 +29,25 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
-from stablepred.core.head import fit_head, zero_head
-from stablepred.data.environment import Environment
-from stablepred.data.synthetic import SyntheticWorld
-from stablepred.estimators.deep import DGBRClassifier
-from stablepred.estimators.gbr import GBRClassifier
+from stablepred._random import child_seed, numpy_generator
 from stablepred.evaluation.metrics import environment_errors
 from stablepred.evaluation.references import ConstantPredictor, Oracle
-from stablepred.evaluation.stable_features import CAUSE_Z, explaining_away, weighted_effects
-from stablepred.evaluation.validation import (
+from stablepred.evidence.stable_features import CAUSE_Z, explaining_away, weighted_effects
+from stablepred.exceptions import StablepredWarning
+from stablepred.heads.linear import fit_head, zero_head
+from stablepred.lab.records import Definition, Result
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.gbr import GBRClassifier
+from stablepred.search import StableSearchCV
+from stablepred.validation.environments import (
     RATES,
     criterion_value,
     resampling_weights,
     score,
     validation_environments,
 )
-from stablepred.exceptions import StablepredWarning
-from stablepred.lab.records import Definition, Result
-from stablepred.randomness import child_seed, numpy_generator
-from stablepred.search import StableSearchCV
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.synthetic import SyntheticWorld
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from stablepred.core.balancing import imbalance
 from stablepred.exceptions import InputError
 from stablepred.theory.checks import (
     FloatArray,
@@ -23,6 +22,7 @@ from stablepred.theory.checks import (
     row_weights,
     whole_number,
 )
+from stablepred.weights.balancing import imbalance
 
 
 class MaximumImbalance(NamedTuple):

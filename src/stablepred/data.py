@@ -1,0 +1,27 @@
+"""Environments, synthetic worlds, biased selection, real data sets, and tables as they come."""
+
+from stablepred.tables.datasets import Dataset, load_dataset
+from stablepred.tables.files import read_table
+from stablepred.tables.pattern_counts import PatternCounts, count_patterns
+from stablepred.tables.sources import DATASETS
+from stablepred.tables.table_encoder import TableEncoder
+from stablepred.tables.table_model import TableModel, fit_table
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.selection import biased_sample, deliverable_rows
+from stablepred.worlds.synthetic import SyntheticWorld
+
+__all__ = [
+    "DATASETS",
+    "Dataset",
+    "Environment",
+    "PatternCounts",
+    "SyntheticWorld",
+    "TableEncoder",
+    "TableModel",
+    "biased_sample",
+    "count_patterns",
+    "deliverable_rows",
+    "fit_table",
+    "load_dataset",
+    "read_table",
+]

@@ -1,0 +1,1 @@
+"""Evidence for and against each variable."""

@@ -1,0 +1,1 @@
+"""The prediction heads and the choice among them."""

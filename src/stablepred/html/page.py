@@ -1,0 +1,159 @@
+"""A page: verdict, numbers, sections of figures and tables, rendered into one HTML file."""
+
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+
+from stablepred._version import __version__
+from stablepred.exceptions import InputError
+from stablepred.html.palette import LegendItem
+from stablepred.html.svg import Drawing
+from stablepred.html.text import Label, label, number
+
+Cell = Label | str
+Format = Callable[[Any], Cell]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart with its caption and legend."""
+
+    drawing: Drawing
+    caption: str
+    legend: Sequence[LegendItem] = ()
+    kind: ClassVar[str] = "figure"
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text; the first column names the row, the last ``summary`` rows sum up."""
+
+    caption: str
+    columns: Sequence[Cell]
+    rows: Sequence[Sequence[Cell]]
+    summary: int = 0
+    kind: ClassVar[str] = "table"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Names with what they stand for."""
+
+    caption: str
+    entries: Sequence[tuple[Cell, Cell]]
+    kind: ClassVar[str] = "facts"
+
+
+Block = Figure | Table | Facts
+
+
+@dataclass(frozen=True)
+class Section:
+    """A finding as title, some sentences, and rows of one or two blocks side by side."""
+
+    key: str
+    name: str
+    title: str
+    text: Sequence[str]
+    rows: Sequence[Sequence[Block]] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """All that is on a page.
+
+    Attributes
+    ----------
+    title : str
+        What it is a report of.
+    verdict : str
+        One sentence.
+    numbers : sequence of (name, value, remark)
+        A few numbers that stand out.
+    sections : sequence of Section
+    made : str
+        When it was made.
+    """
+
+    title: str
+    verdict: str
+    numbers: Sequence[tuple[str, str, str]]
+    sections: Sequence[Section]
+    made: str
+
+
+def table_of(
+    frame: pd.DataFrame,
+    caption: str,
+    formats: Mapping[str, Format] | None = None,
+    summary: int = 0,
+) -> Table:
+    """A table from a frame, whose index names the rows; numbers have three decimals."""
+    chosen = [(formats or {}).get(str(column), _plain) for column in frame.columns]
+    rows = [
+        [label(name), *(write(value) for write, value in zip(chosen, values, strict=True))]
+        for name, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True)
+    ]
+    corner = label(frame.index.name) if frame.index.name else ""
+    return Table(caption, [corner, *map(label, frame.columns)], rows, summary)
+
+
+def _plain(value: Any) -> Cell:
+    if isinstance(value, float):
+        return number(value)
+    return label(value) if value != "" else ""
+
+
+@cache
+def _template() -> Template:
+    """The template, which escapes everything that is not a drawing of ours."""
+    folder = files("stablepred.html")
+    environment = Environment(
+        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.jinja")
+
+
+def render(page: Page) -> str:
+    """The page as HTML: no script, no address outside of it."""
+    return _template().render(page=page, version=__version__)
+
+
+def write_page(page: Page, path: str | os.PathLike[str]) -> None:
+    """Write the page to a file, completely or not at all.
+
+    Raises
+    ------
+    InputError
+        When the path is a folder, or its folder is missing or cannot be written.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; give the name of a file for the report.")
+    content = render(page).encode(errors="replace")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(content)
+        os.replace(temporary, target)
+    except OSError as error:
+        raise InputError(
+            f"the report cannot be written to {target}: {error.strerror}. Choose a folder that "
+            "is there and can be written."
+        ) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()

@@ -1,0 +1,1 @@
+"""Model files, checkpoints, ONNX, and the one writer."""

@@ -1,0 +1,194 @@
+"""The prediction of a fitted classifier as an ONNX graph, with its cut points and encoders.
+
+    X (n, p) --> cut into 0/1 --> products of pairs --> encoders --> z beta + b --> sigmoid
+
+Input and arithmetic are in double precision. In single precision a value at a cut point, or close
+to it, could fall on the other side, and a row would change its features altogether.
+
+Rows that ``predict_proba`` refuses (missing or infinite values; values other than 0 and 1 where
+the model does not cut) can raise no error here: their probabilities are NaN.
+"""
+
+import json
+import os
+from typing import Any
+
+import numpy as np
+
+from stablepred._version import __version__
+from stablepred.exceptions import InputError
+from stablepred.io.atomic import write_atomically
+from stablepred.io.rules import check
+
+OPSET = 18
+IR_VERSION = 8  # the one that came with this opset, so that older runtimes read the file
+
+
+def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write the graph of a fitted classifier to ``path``, completely or not at all."""
+    onnx = _onnx()
+    try:
+        check(model)
+    except ValueError as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f"this {type(model).__name__} cannot be exported: {reason}.") from error
+    proto = _Graph(onnx, model).proto()
+    onnx.checker.check_model(proto, full_check=True)
+    write_atomically(path, proto.SerializeToString())
+
+
+def _onnx() -> Any:
+    try:
+        import onnx
+    except ImportError as error:
+        raise InputError(
+            "to_onnx needs ONNX, which is not installed: pip install 'stablepred[onnx]'."
+        ) from error
+    return onnx
+
+
+class _Graph:
+    """Collects nodes and constants; every method that adds nodes returns the name of the result."""
+
+    def __init__(self, onnx: Any, model: Any) -> None:
+        self.onnx, self.model = onnx, model
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def proto(self) -> Any:
+        """The whole model, with names and versions."""
+        helper, kinds = self.onnx.helper, self.onnx.TensorProto
+        model = self.model
+        score = self._scores()
+        labels = _labels(model.classes_)
+        self._label(score, labels)
+        self._probabilities(score)
+        graph = helper.make_graph(
+            self.nodes,
+            type(model).__name__,
+            [helper.make_tensor_value_info("X", kinds.DOUBLE, ["rows", model.n_features_in_])],
+            [
+                helper.make_tensor_value_info("label", self._kind(labels), ["rows"]),
+                helper.make_tensor_value_info("probabilities", kinds.DOUBLE, ["rows", 2]),
+            ],
+            self.constants,
+        )
+        proto = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            producer_name="stablepred",
+            producer_version=__version__,
+            doc_string=f"{type(model).__name__}: probability of each class, in double precision.",
+        )
+        helper.set_model_props(proto, _notes(model))
+        return proto
+
+    # --- building blocks ---
+
+    def node(self, kind: str, *inputs: str, output: str = "", **options: Any) -> str:
+        """Add one operation and name its result."""
+        name = output or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [name], **options))
+        return name
+
+    def constant(self, values: Any) -> str:
+        """Add a constant array and name it."""
+        array = np.asarray(values)
+        name = f"constant_{len(self.constants)}"
+        if array.dtype == object:
+            texts = [str(text).encode() for text in array]
+            kind = self.onnx.TensorProto.STRING
+            tensor = self.onnx.helper.make_tensor(name, kind, array.shape, texts)
+        else:
+            tensor = self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
+        self.constants.append(tensor)
+        return name
+
+    def _kind(self, array: np.ndarray) -> int:
+        if array.dtype == object:
+            return int(self.onnx.TensorProto.STRING)
+        return int(self.onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
+
+    def as_double(self, name: str) -> str:
+        """Truth values as 0/1."""
+        return self.node("Cast", name, to=self.onnx.TensorProto.DOUBLE)
+
+    # --- the steps of prediction ---
+
+    def _scores(self) -> str:
+        """Log-odds of the positive class: (n, 1)."""
+        model, features = self.model, self._features()
+        z = features if model._head_on_features() else self._embedding(features)
+        product = self.node("MatMul", z, self.constant(model.coef_.T))
+        return self.node("Add", product, self.constant(model.intercept_))
+
+    def _features(self) -> str:
+        """0/1 features: (n, p)."""
+        if self.model.dichotomize is None:
+            return "X"
+        cut = self.model.dichotomizer_
+        return self.as_double(
+            self.node("Greater", "X", self.constant(cut.thresholds_ + cut.tolerances_))
+        )
+
+    def _embedding(self, features: str) -> str:
+        """phi(x) of all encoders side by side: (n, d)."""
+        wide = self._with_products(features)
+        embedded = [self._encoder(wide, layers) for layers in self.model.encoders_]
+        return embedded[0] if len(embedded) == 1 else self.node("Concat", *embedded, axis=1)
+
+    def _with_products(self, features: str) -> str:
+        if not self.model.pairs_:
+            return features
+        sides = np.array(self.model.pairs_, dtype=np.int64).T
+        first, second = (
+            self.node("Gather", features, self.constant(side), axis=1) for side in sides
+        )
+        return self.node("Concat", features, self.node("Mul", first, second), axis=1)
+
+    def _encoder(self, hidden: str, layers: list[tuple[np.ndarray, np.ndarray]]) -> str:
+        for weight, bias in layers:
+            product = self.node("MatMul", hidden, self.constant(weight.T))
+            hidden = self.node("Sigmoid", self.node("Add", product, self.constant(bias)))
+        return hidden
+
+    def _label(self, score: str, labels: np.ndarray) -> None:
+        positive = self.node("Greater", score, self.constant(0.0))
+        place = self.node("Cast", positive, to=self.onnx.TensorProto.INT64)
+        flat = self.node("Reshape", place, self.constant(np.array([-1])))
+        self.node("Gather", self.constant(labels), flat, output="label")
+
+    def _probabilities(self, score: str) -> None:
+        sigmoid, nothing = self.node("Sigmoid", score), self.constant(np.nan)
+        positive = self.node("Where", self._allowed(), sigmoid, nothing)
+        negative = self.node("Sub", self.constant(1.0), positive)
+        self.node("Concat", negative, positive, output="probabilities", axis=1)
+
+    def _allowed(self) -> str:
+        """Whether ``predict_proba`` would take the row: (n, 1)."""
+        if self.model.dichotomize is None:
+            zero, one = (self.node("Equal", "X", self.constant(value)) for value in (0.0, 1.0))
+            sound = self.node("Or", zero, one)
+        else:
+            # Zero times a number is zero; times NaN or an infinity it is NaN.
+            zero = self.constant(0.0)
+            sound = self.node("Equal", self.node("Mul", "X", zero), zero)
+        least = self.node("ReduceMin", self.as_double(sound), self.constant(np.array([1])))
+        return self.node("Greater", least, self.constant(0.5))
+
+
+def _labels(classes: np.ndarray) -> np.ndarray:
+    """Class labels as a type that ONNX has: whole numbers, doubles, truth values or texts."""
+    if classes.dtype.kind in "iu":
+        return classes.astype(np.int64)
+    if classes.dtype.kind == "f":
+        return classes.astype(np.float64)
+    return classes if classes.dtype.kind == "b" else classes.astype(object)
+
+
+def _notes(model: Any) -> dict[str, str]:
+    """What a user of the file may want to know: the order of the columns and of the classes."""
+    names = getattr(model, "feature_names_in_", None)
+    notes = {"classes": json.dumps(model.classes_.tolist())}
+    return notes if names is None else notes | {"feature_names": json.dumps(names.tolist())}

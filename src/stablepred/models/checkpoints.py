@@ -1,0 +1,147 @@
+"""The checkpoint of a fit as a file: written now and then, read when the fit is run again."""
+
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from stablepred._version import __version__
+from stablepred.core.checkpoint import Checkpoint, State
+from stablepred.exceptions import CheckpointError
+from stablepred.io.checkpoint import (
+    read_checkpoint,
+    remove_checkpoint,
+    write_checkpoint,
+)
+
+# A checkpoint is written when so many seconds have passed since the last one, and so many times
+# as long as writing that one took.
+SECONDS = 2.0
+TIMES_AS_LONG = 20.0
+
+Identity = dict[str, str]
+
+
+def identity_of(estimator: Any, arrays: list[np.ndarray], seed: int) -> Identity:
+    """What two fits must have in common for one to go on where the other stopped.
+
+    Without a ``random_state`` any seed will do: the unfinished fit's own is taken.
+    """
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(repr((array.dtype.str, array.shape)).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    parameters = {
+        name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in ("checkpoint", "verbose")
+    }
+    if estimator.random_state is not None:
+        parameters["random_state"] = str(seed)
+    versions = f"stablepred {__version__}, torch {torch.__version__}, numpy {np.__version__}"
+    kind = type(estimator).__name__
+    return {"estimator": kind, "versions": versions, "data": digest.hexdigest(), **parameters}
+
+
+@contextmanager
+def fit_checkpoint(
+    path: str | os.PathLike[str] | None, identity: Callable[[], Identity], seed: int
+) -> Iterator[tuple[Checkpoint, int]]:
+    """Yield the checkpoint of a fit, and its seed; the file is removed when the fit is done."""
+    if path is None:
+        yield Checkpoint(), seed
+        return
+    checkpoint = FileCheckpoint(Path(path), identity(), seed)
+    yield checkpoint, checkpoint.seed
+    remove_checkpoint(path)
+
+
+class FileCheckpoint(Checkpoint):
+    """The loops of a fit in one file: those that are done, and the one that is running."""
+
+    def __init__(self, path: Path, identity: Identity, seed: int) -> None:
+        self.path, self.seed, self._identity = path, seed, identity
+        self._earlier: list[Any] = []  # loops of the earlier run, still to come
+        self._done: list[Any] = []
+        self._stage = ""
+        if path.exists():
+            self._read()
+        self._written, self._pause = time.monotonic(), SECONDS
+
+    def _read(self) -> None:
+        content = read_checkpoint(self.path)
+        try:
+            found, own = dict(content["identity"]), self._identity
+            seed, earlier = int(content["seed"]), list(content["loops"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._refusal(f"its parts are others: {error!r}") from error
+        differing = [name for name in {**own, **found} if own.get(name) != found.get(name)]
+        if differing:
+            raise self._refusal(f"of other {', '.join(map(str, differing))}")
+        self.seed, self._earlier = seed, earlier
+
+    def _refusal(self, reason: str) -> CheckpointError:
+        return CheckpointError(
+            f"the checkpoint {self.path} belongs to another fit ({reason}). Remove it to fit from "
+            "the beginning, or name another file."
+        )
+
+    def begin(self, stage: str, restore: Callable[[State], None]) -> None:
+        """Restore the next loop of the earlier run."""
+        self._stage = stage
+        if not self._earlier:
+            return
+        loop = self._earlier.pop(0)
+        try:
+            if loop["stage"] != stage:
+                raise ValueError(f"it was at {str(loop['stage'])[:40]!r}, and this is {stage!r}")
+            restore(_with_tensors(loop["state"]))
+        except Exception as error:
+            raise self._refusal(str(error)) from error
+
+    def keep(self, state: Callable[[], State]) -> None:
+        """Write what is done, if it is time."""
+        if self._is_time():
+            self._write([*self._done, self._loop(state)])
+
+    def end(self, state: Callable[[], State]) -> None:
+        """Remember what is done, for the files that are to come."""
+        self._done.append(self._loop(state))
+
+    def _loop(self, state: Callable[[], State]) -> dict[str, Any]:
+        return {"stage": self._stage, "state": _with_arrays(state())}
+
+    def _is_time(self) -> bool:
+        """Never while loops of the earlier run are still to come: the file has more by then."""
+        return not self._earlier and time.monotonic() - self._written >= self._pause
+
+    def _write(self, loops: list[dict[str, Any]]) -> None:
+        started = time.monotonic()
+        write_checkpoint(self.path, {"identity": self._identity, "seed": self.seed, "loops": loops})
+        self._written = time.monotonic()
+        self._pause = max(SECONDS, TIMES_AS_LONG * (self._written - started))
+
+
+def _with_arrays(value: Any) -> Any:
+    """A state as a file can hold it, apart from what the fit goes on to change."""
+    if isinstance(value, torch.Tensor):
+        return value.cpu().numpy().copy()
+    if isinstance(value, dict):
+        return {key: _with_arrays(item) for key, item in value.items()}
+    return [_with_arrays(item) for item in value] if isinstance(value, list) else value
+
+
+def _with_tensors(value: Any) -> Any:
+    """A state with tensors in torch's own memory, as before: their place decides last bits."""
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value).clone()
+    if isinstance(value, dict):
+        return {key: _with_tensors(item) for key, item in value.items()}
+    return [_with_tensors(item) for item in value] if isinstance(value, list) else value

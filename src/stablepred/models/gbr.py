@@ -1,0 +1,189 @@
+"""Global Balancing Regression (paper, eq. 5)."""
+
+import os
+from typing import Any, Self
+
+from stablepred._random import RandomState
+from stablepred.core import solvers
+from stablepred.core.objective import Rows
+from stablepred.core.solvers import Settings, Solution
+from stablepred.io.save import storable
+from stablepred.models.base import at_least, one_of
+from stablepred.models.classifier import StableClassifier
+
+
+@storable
+class GBRClassifier(StableClassifier):
+    """Logistic regression under weights that balance every feature against all others.
+
+    Minimises, over row weights w and coefficients beta (paper, eq. 5; c are the normalised sample
+    weights)
+
+        sum_i c_i w_i log(1 + exp((1 - 2 y_i)(x_i beta + b))) + balance * L_Bal(w)
+        + weight_l2 * sum_i c_i w_i^2 + l2 * ||beta||^2 + l1 * ||beta||_1
+        + weight_sum * (sum_i c_i w_i - 1)^2
+
+    Parameters
+    ----------
+    balance : float, default=1.0
+        Strength of the balancing loss L_Bal (lambda 1).
+    weight_l2 : float, default=0.01
+        Penalty on the variance of the weights (lambda 3; the paper's divided by n).
+    l2 : float, default=1e-4
+        Ridge penalty on the coefficients (lambda 4).
+    l1 : float or "auto", default="auto"
+        Lasso penalty on the coefficients (lambda 5). ``"auto"`` chooses it, together with the
+        refit and whether to use the stable features only, on held-out rows whose noisy features
+        are redrawn; or, where features depend on each other but not through the outcome, on
+        held-out rows that are balanced.
+    weight_sum : float, default=1.0
+        Penalty that holds the mean of the weights at one (lambda 6).
+    order : {1, 2}, default=1
+        2 adds the products of all pairs of features as covariates and as treatments.
+    solver : {"sequential", "alternating"}, default="sequential"
+        ``"sequential"``: the weights from balance and variance alone, then the head under them.
+        ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss.
+    refit : {"auto", False, "weighted", "plain"}, default="auto"
+        Fit the features that survive ``l1`` again without it, with or without the weights.
+    cv : int or splitter, default=3
+        Folds over distinct rows, for what is ``"auto"``.
+    fit_intercept : bool, default=True
+        Whether the head has an intercept.
+    min_effective_share : float, default=0.1
+        Floor on the effective sample size, as a share of the rows.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds, the redrawing and the bootstrap.
+    max_iter : int, default=100
+        Bound on the iterations of each stage.
+    tol : float, default=1e-3
+        Relative change of the objective at which a stage stops.
+    device : {"auto", "cpu", "cuda"}, default="auto"
+        Where the tensors live; ``"auto"`` uses a GPU, if there is one, for large tables only.
+    verbose : int, default=0
+        Show progress on a terminal.
+    dichotomize : {"mean", "median", None}, default="mean"
+        How features that are not 0/1 are cut; None refuses them.
+    checkpoint : path or None, default=None
+        File in which a long fit leaves its state every few seconds. Where the file is there, the
+        fit goes on from it, to the same bits as without an interruption; when it is done, the
+        file is removed. A file of other data, parameters or versions is refused, so that fits at
+        the same time (of a cross-validation, say) need a file each.
+
+    Attributes
+    ----------
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    coef_ : ndarray of shape (1, n_features_in_)
+    intercept_ : ndarray of shape (1,)
+    sample_weight_ : ndarray of shape (n_samples,)
+        Balancing weights, mean one under the sample weights. After ``fit_table`` those of the
+        distinct rows, and ``row_count_`` says how many rows each stands for.
+    n_iter_ : int
+        Iterations over all stages.
+    converged_ : bool
+    history_ : dict of ndarray
+        ``total`` (L_mix) and each term before its strength, per iteration.
+    balance_report_ : BalanceReport
+    feature_effects_ : DataFrame
+        feature, effect, low, high, explaining_away, stable.
+    stable_features_ : ndarray of bool
+    share_through_outcome_ : float
+        How much of the features' dependence on each other goes through the outcome.
+    used_features_ : ndarray of bool
+        The features that the prediction depends on.
+    recipe_ : the lambda 5, refit and columns in use.
+    random_state_ : int
+        The seed in use. As ``random_state`` it gives the same fit again.
+
+    Examples
+    --------
+    >>> from stablepred import GBRClassifier
+    >>> from stablepred.data import SyntheticWorld
+    >>> train = SyntheticWorld("s_indep_v").sample(1000, bias_rate=0.75, random_state=0)
+    >>> model = GBRClassifier(random_state=0).fit(train.X, train.y)
+    >>> model.predict_proba(train.X).shape
+    (1000, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        balance: float = 1.0,
+        weight_l2: float = 0.01,
+        l2: float = 1e-4,
+        l1: float | str = "auto",
+        weight_sum: float = 1.0,
+        order: int = 1,
+        solver: str = "sequential",
+        refit: bool | str = "auto",
+        cv: Any = 3,
+        fit_intercept: bool = True,
+        min_effective_share: float = 0.1,
+        random_state: RandomState = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        device: str = "auto",
+        verbose: int = 0,
+        dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.balance = balance
+        self.weight_l2 = weight_l2
+        self.l2 = l2
+        self.l1 = l1
+        self.weight_sum = weight_sum
+        self.order = order
+        self.solver = solver
+        self.refit = refit
+        self.cv = cv
+        self.fit_intercept = fit_intercept
+        self.min_effective_share = min_effective_share
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def from_paper(cls, **params: Any) -> Self:
+        """GBR to the letter of the paper: Algorithm 1, no intercept, no floor, fixed lambdas."""
+        return cls(**PAPER | params)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_balancing_parameters(self)
+
+    def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
+        if self.solver == "alternating":
+            return solvers.alternating(rows, None, settings)
+        return solvers.sequential(rows, [], settings)
+
+    def _keeps_solver_head(self) -> bool:
+        return self.solver == "alternating" and self._fixes_recipe()
+
+
+# The switches of ``from_paper`` that GBR and DGBR share.
+PAPER: dict[str, Any] = {
+    "solver": "alternating",
+    "balance": 1.0,
+    "weight_l2": 3.0,
+    "l2": 1e-4,
+    "l1": 1e-4,
+    "weight_sum": 100.0,
+    "refit": False,
+    "fit_intercept": False,
+    "min_effective_share": 0.0,
+}
+
+
+def check_balancing_parameters(estimator: Any) -> None:
+    """The rules for the parameters that GBR and DGBR share."""
+    one_of(estimator, "solver", ("sequential", "alternating"))
+    one_of(estimator, "refit", ("auto", False, "weighted", "plain"))
+    one_of(estimator, "order", (1, 2))
+    one_of(estimator, "fit_intercept", (True, False))
+    if isinstance(estimator.l1, str):
+        one_of(estimator, "l1", ("auto",))
+    else:
+        at_least(estimator, "l1", 0)

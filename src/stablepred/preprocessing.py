@@ -1,0 +1,295 @@
+"""Preprocessing of the paper (section 6.3): 0/1 features with enough of both values."""
+
+import warnings
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    validate_data,
+)
+
+from stablepred.exceptions import ConstantFeatureWarning, InputError, OverlapWarning
+from stablepred.fitting import take_over_when_done
+from stablepred.io.save import Storable, storable
+
+FloatArray = NDArray[np.float64]
+
+# Weights beyond 2 to this power, or below its inverse, are scaled; the scale does not matter.
+LARGE_EXPONENT = 300
+
+
+def validated(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
+    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
+
+    Row by row in memory, however it came: the last bits of a sum depend on that.
+    """
+    try:
+        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
+    except ValueError as error:
+        text = _text_columns(X)
+        if not text or "could not convert" not in str(error):
+            raise
+        raise InputError(
+            f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
+            "columns first, for example with scikit-learn's OneHotEncoder."
+        ) from error
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Columns of a frame that hold text, each with an example."""
+    found = []
+    for name in getattr(X, "columns", ()):
+        texts = [value for value in np.asarray(X[name]).tolist() if isinstance(value, str)]
+        if texts:
+            found.append(f"{name!r} (e.g. {texts[0]!r})")
+    return found
+
+
+def checked_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
+    """Sample weights as an array: one per row, not negative, not all zero."""
+    count: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
+    if (count < 0).any():
+        row = int(np.flatnonzero(count < 0)[0])
+        raise InputError(
+            f"sample_weight must not be negative, but row {row} has {count[row]:g}. "
+            "Negative values in data passed as weights have no meaning; drop such rows."
+        )
+    if not (count > 0).any():
+        raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
+    exponent = int(np.frexp(count.max())[1])
+    if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
+        count = np.ldexp(count, -exponent)
+    return count
+
+
+def column_names(estimator: Any, n_features: int) -> list[str]:
+    """The names an estimator was given, or x0, x1, ... as scikit-learn numbers them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{j}" for j in range(n_features)] if names is None else [str(n) for n in names]
+
+
+@storable
+class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Turn every feature into 0/1: one where it is above its training mean (or median).
+
+    A feature with two values keeps them, the larger one as 1. Values equal to the threshold up to
+    rounding count as not above it.
+
+    Parameters
+    ----------
+    strategy : {"mean", "median"}, default="mean"
+        The threshold of features with more than two values, weighted by ``sample_weight``.
+
+    Attributes
+    ----------
+    thresholds_ : ndarray of shape (n_features_in_,)
+        A value above its threshold becomes 1.
+
+    Examples
+    --------
+    >>> from stablepred import Dichotomizer
+    >>> Dichotomizer().fit_transform([[1, 0], [2, 1], [9, 1]])
+    array([[0., 0.],
+           [0., 1.],
+           [1., 1.]])
+    """
+
+    thresholds_: FloatArray
+    tolerances_: FloatArray
+
+    def __init__(self, *, strategy: str = "mean") -> None:
+        self.strategy = strategy
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the thresholds."""
+        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        x = validated(self, X)
+        if self.strategy not in ("mean", "median"):
+            raise InputError(f"strategy must be 'mean' or 'median', not {self.strategy!r}.")
+        count = checked_sample_weight(sample_weight, x)
+        x, count = x[count > 0], count[count > 0]
+        cuts = [_threshold(values, count, self.strategy) for values in x.T]
+        self.thresholds_, self.tolerances_ = np.array(cuts).T
+
+    @classmethod
+    def from_sums(
+        cls,
+        low: FloatArray,
+        high: FloatArray,
+        sums: Sequence[Any],
+    ) -> Self:
+        """Cuts at the mean from the range of each column and what ``sums_within`` gives.
+
+        For rows that are not in one place; ``fit`` on all of them gives the same.
+        """
+        scaled, between, weight = sums
+        self = cls(strategy="mean")
+        self.n_features_in_ = len(low)
+        size = np.maximum(np.abs(low), np.abs(high))
+        mean = np.ldexp(scaled / weight, np.frexp(size)[1])
+        two = [halfway(a, b) for a, b in zip(low, high, strict=True)]
+        self.thresholds_ = np.where(between > 0, mean, two)
+        self.tolerances_ = np.where(between > 0, tolerance_of_mean(size), 0.0)
+        return self
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """0/1 features, in the order of the training columns."""
+        check_is_fitted(self)
+        x = validated(self, X, reset=False)
+        above: FloatArray = (x > self.thresholds_ + self.tolerances_).astype(np.float64)
+        return above
+
+
+def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
+    """Where to cut, and by how much a value must lie above it."""
+    distinct = np.unique(values)
+    if len(distinct) <= 2:
+        return halfway(distinct[0], distinct[-1]), 0.0
+    if strategy == "mean":
+        return _mean(values, count), tolerance_of_mean(float(np.abs(values).max()))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
+    median = float(values[order][np.argmax(reached)])
+    if median == distinct[-1] and len(distinct) > 1:
+        # Nothing lies above the largest value; the split goes just below it.
+        return halfway(distinct[-2], distinct[-1]), 0.0
+    return median, 0.0
+
+
+def sums_within(
+    x: FloatArray, count: FloatArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, float]:
+    """Sums over rows from which the cuts at the mean follow, given the columns' ranges.
+
+    The weighted sum of each column in units that keep it within the range of doubles, the number
+    of values strictly inside its range, and the total weight.
+    """
+    _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
+    between = ((x > low) & (x < high)).sum(axis=0)
+    return count @ np.ldexp(x, -exponent), between, float(count.sum())
+
+
+def _mean(values: FloatArray, count: FloatArray) -> float:
+    """The weighted mean; sums of very large or very small numbers leave the range of doubles."""
+    _, exponent = np.frexp(np.abs(values).max())
+    return float(np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent))
+
+
+def tolerance_of_mean(largest: Any) -> Any:
+    """By how much a value must lie above the mean, for values up to ``largest``.
+
+    A mean is rounded; values that equal it up to rounding must not depend on that.
+    """
+    return 1e-9 * largest
+
+
+def halfway(low: float, high: float) -> float:
+    """Halfway, or the lower one where there is no number between the two."""
+    middle = float(low + (high - low) / 2)
+    return middle if middle < high else float(low)
+
+
+@storable
+class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
+    """Keep features whose share of ones is between ``low`` and ``high`` (paper, section 6.3).
+
+    A feature that is nearly always 0 or nearly always 1 cannot be balanced: there is hardly a row
+    to compare with. Dropped features are named in an ``OverlapWarning``.
+
+    Parameters
+    ----------
+    low, high : float, default=0.2, 0.8
+        The allowed range of the share of ones, ends included.
+    strategy : {"mean", "median"}, default="mean"
+        How features that are not 0/1 are cut for counting; what is returned is not cut.
+
+    Attributes
+    ----------
+    shares_ : ndarray of shape (n_features_in_,)
+        Weighted share of ones of each feature.
+    """
+
+    shares_: FloatArray
+
+    def __init__(self, *, low: float = 0.2, high: float = 0.8, strategy: str = "mean") -> None:
+        self.low = low
+        self.high = high
+        self.strategy = strategy
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the shares of ones."""
+        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        x = validated(self, X)
+        if not 0 <= self.low <= self.high <= 1:
+            raise InputError(
+                f"0 <= low <= high <= 1 must hold, but low={self.low} and high={self.high}."
+            )
+        count = checked_sample_weight(sample_weight, x)
+        binary = Dichotomizer(strategy=self.strategy).fit_transform(x, sample_weight=count)
+        self.shares_ = count @ binary / count.sum()
+        dropped = np.flatnonzero(~self._get_support_mask())
+        if len(dropped):
+            names = column_names(self, x.shape[1])
+            found = ", ".join(f"{names[j]} ({self.shares_[j]:.3g})" for j in dropped)
+            warnings.warn(
+                f"dropped for want of overlap, share of ones outside [{self.low}, {self.high}]: "
+                f"{found}",
+                OverlapWarning,
+                stacklevel=5,
+            )
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        # Sums of weights are rounded; a share of exactly 0.2 is inside.
+        slack = 1e-12
+        return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
+
+
+class PairExpansion:
+    """Products of pairs of 0/1 columns, for balancing of order 2.
+
+    Pairs that are constant in the data they were made from are skipped and reported.
+    ``shared[j, k]`` says that expanded columns j and k have a source column in common.
+    """
+
+    def __init__(self, x: FloatArray, names: list[str]) -> None:
+        pairs = list(combinations(range(x.shape[1]), 2))
+        ones = [float((x[:, a] * x[:, b]).mean()) for a, b in pairs]
+        constant = [pair for pair, share in zip(pairs, ones, strict=True) if share in (0.0, 1.0)]
+        self.pairs = [pair for pair in pairs if pair not in set(constant)]
+        if constant:
+            listed = ", ".join(f"{names[a]}*{names[b]}" for a, b in constant[:10])
+            more = f" and {len(constant) - 10} more" if len(constant) > 10 else ""
+            warnings.warn(
+                f"pairs that are constant in the data are not balanced: {listed}{more}",
+                ConstantFeatureWarning,
+                stacklevel=2,
+            )
+        sources = np.zeros((x.shape[1] + len(self.pairs), x.shape[1]), dtype=bool)
+        sources[np.arange(x.shape[1]), np.arange(x.shape[1])] = True
+        for row, pair in enumerate(self.pairs, start=x.shape[1]):
+            sources[row, list(pair)] = True
+        self.shared = (sources.astype(int) @ sources.T.astype(int)) > 0
+
+    def __call__(self, x: FloatArray) -> FloatArray:
+        """The columns themselves, then the products of the kept pairs."""
+        return expand_pairs(x, self.pairs)
+
+
+def expand_pairs(x: FloatArray, pairs: list[tuple[int, int]]) -> FloatArray:
+    """The columns of ``x`` followed by the products of the given pairs of columns."""
+    if not pairs:
+        return x
+    first, second = np.array(pairs).T
+    return np.hstack([x, x[:, first] * x[:, second]])

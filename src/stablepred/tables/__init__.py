@@ -1,0 +1,1 @@
+"""Tables as users have them: read, typed, encoded, counted."""

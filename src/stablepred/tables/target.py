@@ -1,0 +1,103 @@
+"""The outcome column of a table: two values, one of which is called 1."""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stablepred.exceptions import InputError
+from stablepred.io.save import storable
+from stablepred.tables.columns import in_rows, shortened
+from stablepred.tables.values import NUMBER, TRUTH, Texts, text_of, texts
+
+SHOWN = 5  # values in a message
+
+
+@storable
+@dataclass(frozen=True)
+class Target:
+    """Which column is the outcome, and which of its two values is 1."""
+
+    name: str
+    negative: str
+    positive: str
+
+    def encode(self, column: pd.Series) -> NDArray[np.int64]:
+        """The outcome as 0/1; any third value, or none, is an error."""
+        found = labels(column)
+        _check_complete(found, str(column.name))
+        odd = [value for value in found.values if value not in (self.negative, self.positive)]
+        if odd:
+            raise InputError(
+                f"target {str(column.name)!r} must be {self.negative!r} or {self.positive!r} as in "
+                f"training, but has {_examples(odd)}. Recode it, or name another --target."
+            )
+        ones = np.array([value == self.positive for value in found.values], dtype=np.int64)
+        return ones[found.codes]
+
+    def decode(self, positive: NDArray[np.bool_]) -> NDArray[np.object_]:
+        """Predictions as the values that the column has."""
+        return np.array([self.negative, self.positive], dtype=object)[positive.astype(np.intp)]
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless there are two values."""
+        if self.negative == self.positive:
+            raise ValueError("the two values of a target must differ")
+
+
+def learn_target(column: pd.Series, positive: str | None = None) -> Target:
+    """The two values of an outcome; the last in sorted order is 1, unless ``positive`` says so."""
+    name = str(column.name)
+    found = labels(column)
+    _check_complete(found, name)
+    values = sorted(found.values, key=lambda value: (_number(value), value))
+    if len(values) != 2:
+        few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
+        raise InputError(
+            f"target {name!r} must have two values, but has {few}: {_examples(values)}. "
+            + ("Check the column." if len(values) == 1 else "Recode it into two values first.")
+        )
+    if positive is not None:
+        wanted = _canonical(positive.strip())
+        if wanted not in values:
+            raise InputError(
+                f"the positive value {positive!r} is not in target {name!r}, which has "
+                f"{_examples(values)}."
+            )
+        values.sort(key=lambda value: value == wanted)
+    return Target(name, *values)
+
+
+def labels(column: pd.Series) -> Texts:
+    """The values of an outcome: 1.0 and 1 are the same, and so are TRUE and True."""
+    found = texts(column)
+    same = [_canonical(value) for value in found.values]
+    values = sorted(set(same))
+    place = np.array([*(values.index(value) for value in same), -1], dtype=np.intp)
+    return Texts(values, place[found.codes])
+
+
+def _canonical(value: str) -> str:
+    if value.lower() in TRUTH:
+        return value.capitalize()
+    return text_of(float(value)) or value if re.match(NUMBER["point"], value) else value
+
+
+def _number(value: str) -> float:
+    return float(value) if re.match(NUMBER["point"], value) else 0.0
+
+
+def _check_complete(found: Texts, name: str) -> None:
+    if found.missing.any():
+        rows = np.flatnonzero(found.missing)
+        raise InputError(
+            f"target {name!r} is missing in {in_rows(len(rows))} (the first is data row "
+            f"{rows[0] + 1}). Fill it in, or remove such rows."
+        )
+
+
+def _examples(values: list[str]) -> str:
+    more = f" and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
+    return ", ".join(repr(shortened(value)) for value in values[:SHOWN]) + more

@@ -1,0 +1,1 @@
+"""Environments made from training rows, and searches on them."""

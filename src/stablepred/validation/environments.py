@@ -1,0 +1,267 @@
+"""Validation environments made from training data alone (paper, section 5.3).
+
+In the environment of rate r each feature found noisy equals the outcome with probability r given
+the outcome; the rate of the outcome itself stays as observed. Two ways to get there:
+
+- *redraw*: the noisy columns are drawn anew, together, whatever they were before. Everything else
+  stays as observed.
+- *resample* (the paper's "non-random resampling"): the rows stay as they are and are drawn with
+  weights prod_j P(r) / P(observed) over the noisy features j. With many of them few rows would
+  carry all the weight, so the tilt is held back where the effective number of rows meets a floor.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import _safe_indexing
+
+from stablepred.core.sharding import array_total, array_totals
+from stablepred.exceptions import InputError
+from stablepred.preprocessing import Dichotomizer
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IndexArray = NDArray[np.intp]
+
+RATES = tuple(round(0.1 * k, 1) for k in range(1, 10))
+KINDS = ("redraw", "resample")
+CRITERIA = ("score", "worst")
+
+# Predictions that vary by less than this share of the outcome's own deviation are constant.
+CONSTANT_SPREAD = 0.01
+# Effective rows that resampling must leave, as a share of the rows.
+LEAST_SHARE = 0.3
+
+
+def validation_environments(
+    kind: str,
+    x: FloatArray,
+    y: FloatArray,
+    noisy: BoolArray,
+    rng: np.random.Generator,
+    *,
+    count: FloatArray | None = None,
+    rates: Sequence[float] = RATES,
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Yield, for each rate, 0/1 features and the weight of every row.
+
+    Parameters
+    ----------
+    kind : {"redraw", "resample"}
+        How the noisy features come to follow the outcome; see the module's docstring.
+    x, y : arrays of shape (n, p) and (n,)
+        0/1 features and outcome of held-out rows.
+    noisy : boolean array of shape (p,)
+        The features to change.
+    rng : numpy.random.Generator
+        For redrawing. Resampling draws nothing: it gives the weights instead.
+    count : array of shape (n,), optional
+        How many rows each row stands for; one if not given.
+    rates : sequence of float
+        One environment each.
+    """
+    count = np.ones(len(y)) if count is None else count
+    if kind == "redraw":
+        for changed in redrawn_environments(x, y, noisy, rng, tuple(rates)):
+            yield changed, count
+    else:
+        for rate in rates:
+            yield x, count * resampling_weights(x[:, noisy], y, rate, count)
+
+
+def redrawn_environments(
+    x: FloatArray,
+    y: FloatArray,
+    noisy: BoolArray,
+    rng: np.random.Generator,
+    rates: tuple[float, ...] = RATES,
+) -> Iterator[FloatArray]:
+    """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` at that rate."""
+    # One set of uniforms for all rates: the environments differ by their rate, not by luck.
+    uniforms = rng.random((len(y), int(noisy.sum())))
+    for rate in rates:
+        changed = x.copy()
+        changed[:, noisy] = np.where(uniforms < rate, y[:, None], 1 - y[:, None])
+        yield changed
+
+
+def resampling_weights(
+    x: FloatArray,
+    y: FloatArray,
+    rate: float,
+    count: FloatArray | None = None,
+    least_share: float = LEAST_SHARE,
+) -> FloatArray:
+    """Weights of rows, with mean one, under which the columns of ``x`` follow ``y`` at ``rate``.
+
+        w = (prod_j  r / P(x_j = y | y)  where x_j = y, else  (1 - r) / P(x_j != y | y)) ^ t
+
+    scaled so that both classes keep their share. With t = 1 and one column the rate is met exactly
+    in both; with several it is met as far as they are independent given y. t is the largest number
+    in [0, 1] that leaves an effective share (sum c w)^2 / (sum c  sum c w^2) of ``least_share``.
+    """
+    count = np.ones(len(y)) if count is None else count
+    log_weight = np.zeros(len(y))
+    for value in (0.0, 1.0):
+        rows = y == value
+        if not rows.any():
+            continue
+        agree = x[rows] == value  # (rows, columns)
+        # Half a row keeps the weights finite where a class always, or never, agrees.
+        least = 0.5 / (count[rows].sum() + 1.0)
+        share = np.clip(count[rows] @ agree / count[rows].sum(), least, 1 - least)
+        ratios = np.where(agree, np.log(rate / share), np.log((1 - rate) / (1 - share)))
+        log_weight[rows] = ratios.sum(axis=1)
+    return _held_back(log_weight, y, count, least_share)
+
+
+def _held_back(
+    log_weight: FloatArray, y: FloatArray, count: FloatArray, least_share: float
+) -> FloatArray:
+    """exp(t * log_weight), mean one in each class, for the largest t <= 1 with enough rows."""
+
+    def weights(t: float) -> FloatArray:
+        w: FloatArray = np.exp(t * (log_weight - log_weight.max()))
+        for value in np.unique(y):
+            rows = y == value
+            w[rows] *= count[rows].sum() / (count[rows] @ w[rows])
+        return w
+
+    def share(t: float) -> float:
+        return float(count.sum() / (count @ weights(t) ** 2))
+
+    if share(1.0) >= least_share:
+        return weights(1.0)
+    low, high = 0.0, 1.0
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (middle, high) if share(middle) >= least_share else (low, middle)
+    return weights(low)
+
+
+def score(errors: FloatArray, stability_weight: float) -> FloatArray:
+    """Average_Error + lambda * Stability_Error over the last axis (environments)."""
+    spread: FloatArray = errors.std(axis=-1, ddof=1)
+    return np.asarray(errors.mean(axis=-1) + stability_weight * spread)
+
+
+def criterion_value(
+    errors: FloatArray, criterion: str = "score", stability_weight: float = 5.0
+) -> FloatArray:
+    """What a search minimises, over the last axis: `score`, or the worst environment's error."""
+    if criterion == "worst":
+        return np.asarray(errors.max(axis=-1))
+    return score(errors, stability_weight)
+
+
+def is_constant(probability: FloatArray, target: FloatArray) -> bool:
+    """Whether predictions are (nearly) the same for every row."""
+    return bool(_deviation(probability) <= CONSTANT_SPREAD * _deviation(target))
+
+
+def _deviation(values: FloatArray) -> float:
+    """Standard deviation over all rows."""
+    rows, first = array_totals(len(values), values.sum())
+    return float(np.sqrt(array_total(np.square(values - first / rows).sum()) / rows))
+
+
+# --- tables that are not 0/1 --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NoisyColumns:
+    """The noisy columns of a table: as 0/1, as observed, and a value that lies on the other side.
+
+    The bridge between the 0/1 features of this module and a table of any numbers. The columns
+    stand in an order that depends on their content alone, so that no draw depends on where they
+    stand in the table.
+    """
+
+    positions: IndexArray  # (k,) in the table
+    bits: FloatArray  # (n, k)
+    values: FloatArray  # (n, k)
+    others: FloatArray  # (n, k)
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        positions: IndexArray,
+        names: Sequence[str],
+        sample_weight: FloatArray | None,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Cut the columns at their means; draw for every value one from the other side."""
+        values = column_values(X, positions, names)
+        order = by_content(values)
+        positions, values = positions[order], values[:, order]
+        if len(positions) == 0:
+            return cls(positions, values, values, values)
+        bits = Dichotomizer().fit_transform(values, sample_weight=sample_weight)
+        others = values.copy()
+        for k in range(len(positions)):
+            above = bits[:, k] == 1
+            if above.any() and not above.all():  # else there is no other side
+                others[above, k] = rng.choice(values[~above, k], int(above.sum()))
+                others[~above, k] = rng.choice(values[above, k], int((~above).sum()))
+        return cls(positions, bits, values, others)
+
+    def take(self, rows: IndexArray) -> Self:
+        """Some of the rows."""
+        return type(self)(self.positions, self.bits[rows], self.values[rows], self.others[rows])
+
+    def changed(self, X: Any, bits: FloatArray) -> Any:
+        """The table with these 0/1 values: where a bit is as observed, so is the value."""
+        values = np.where(bits == self.bits, self.values, self.others)
+        return with_columns(X, self.positions, values)
+
+
+def column_values(
+    X: Any, positions: Sequence[int] | IndexArray, names: Sequence[str]
+) -> FloatArray:
+    """Some columns of a table as finite numbers: (n, k)."""
+    columns = np.empty((len(X), len(positions)))
+    for k, j in enumerate(positions):
+        column = _safe_indexing(X, int(j), axis=1)
+        try:
+            columns[:, k] = np.asarray(column, dtype=np.float64)
+        except ValueError as error:
+            raise InputError(
+                f"feature {names[j]!r} must be numeric to make environments from it, but is "
+                f"{getattr(column, 'dtype', type(column))}. Encode it first, or leave it out of "
+                "the features to change."
+            ) from error
+        if not np.isfinite(columns[:, k]).all():
+            raise InputError(
+                f"Input X contains NaN or infinity: feature {names[j]!r} has missing or infinite "
+                "values, so no environments can be made from it. Fill them first, or leave it out "
+                "of the features to change."
+            )
+    return columns
+
+
+def by_content(x: FloatArray) -> IndexArray:
+    """Columns sorted by what is in them."""
+    return np.array(sorted(range(x.shape[1]), key=lambda j: x[:, j].tobytes()), dtype=np.intp)
+
+
+def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
+    """A copy of a table, of its own kind (NumPy, pandas, polars), with some columns replaced."""
+    if isinstance(X, np.ndarray):
+        changed = X.copy()
+        changed[:, positions] = values
+        return changed
+    if hasattr(X, "isetitem"):  # pandas
+        if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):
+            block = np.array(X)  # one kind of numbers: much faster as a whole
+            block[:, positions] = values
+            return type(X)(block, index=X.index, columns=X.columns)
+        changed = X.copy()
+        for k, j in enumerate(positions):
+            changed.isetitem(int(j), values[:, k].astype(X.dtypes.iloc[int(j)]))
+        return changed
+    old = [X[X.columns[int(j)]] for j in positions]  # polars
+    return X.with_columns([type(s)(s.name, values[:, k]).cast(s.dtype) for k, s in enumerate(old)])

@@ -1,0 +1,1 @@
+"""Balancing losses and the weights that lower them."""

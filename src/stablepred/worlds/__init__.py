@@ -1,0 +1,1 @@
+"""Synthetic worlds and biased selection."""

@@ -1,0 +1,158 @@
+"""Biased selection of rows from a real table (paper, sections 6.2 and 6.3).
+
+weight of a row = prod over the chosen features j of (r where x_j equals the target, else 1 - r)
+"""
+
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred._random import RandomState, numpy_generator, root_seed
+from stablepred.exceptions import InputError
+from stablepred.worlds.environment import Environment, check_binary
+from stablepred.worlds.synthetic import check_rate
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def biased_sample(
+    frame: pd.DataFrame,
+    outcome: str,
+    features: str | Sequence[str],
+    bias_rate: float,
+    n: int,
+    *,
+    target: str | None = None,
+    replace: bool = False,
+    random_state: RandomState = None,
+    name: str | None = None,
+) -> Environment:
+    """Select rows in which chosen features agree with the outcome, or with another column.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        A table of 0/1 columns, the outcome among them.
+    outcome : str
+        The column that becomes ``y``; all the others become ``X``.
+    features : str or sequence of str
+        The columns that selection acts on.
+    bias_rate : float
+        r in (0, 1). Above .5 the features are made to agree with the target, below to disagree.
+    n : int
+        Number of rows to deliver.
+    target : str, optional
+        The column to agree with, the outcome if not given.
+    replace : bool
+        With replacement, each of the n rows is drawn with probability proportional to its weight.
+        Without, every row is selected with probability weight / largest weight, on its own, and
+        n of the selected rows are taken at random; so the rows follow the same law, as long as
+        the rows of the table are a random sample themselves.
+    random_state : int, RandomState or None
+        Seed of the selection.
+    name : str, optional
+        Name of the environment, ``"r=..."`` if not given.
+
+    Returns
+    -------
+    Environment
+        Rows keep their labels, so that ``frame.drop(index=environment.X.index)`` is what is left.
+
+    Raises
+    ------
+    InputError
+        When a column is missing or not 0/1, or the table cannot deliver n rows (`deliverable_rows`
+        says how many it can).
+    """
+    rate = check_rate(bias_rate)
+    share = _relative_weights(frame, outcome, features, rate, target)
+    if not isinstance(n, Real) or not float(n).is_integer() or n < 1:
+        raise InputError(f"n must be a whole number of at least 1, but is {n!r}.")
+    rng = numpy_generator(root_seed(random_state), "biased_sample", int(n), rate)
+    if replace:
+        rows = rng.choice(len(share), size=int(n), p=share / share.sum())
+    else:
+        rows = _without_replacement(share, int(n), rng)
+    chosen = frame.iloc[rows]
+    label = name if name is not None else f"r={rate:g}"
+    return Environment(label, chosen.drop(columns=outcome), chosen[outcome].to_numpy())
+
+
+def deliverable_rows(
+    frame: pd.DataFrame,
+    outcome: str,
+    features: str | Sequence[str],
+    bias_rate: float,
+    *,
+    target: str | None = None,
+) -> int:
+    """How many rows a biased sample without replacement can have.
+
+    The number of rows expected to be selected: the sum of weight / largest weight.
+    """
+    share = _relative_weights(frame, outcome, features, check_rate(bias_rate), target)
+    return _deliverable(share)
+
+
+def _deliverable(share: FloatArray) -> int:
+    return int(np.floor(share.sum() + 1e-9))
+
+
+def _without_replacement(
+    share: FloatArray, n: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Rows selected one by one with the given probabilities, then n of them at random."""
+    available = _deliverable(share)
+    if n > available:
+        raise InputError(
+            f"the table has {len(share)} rows, of which this selection leaves about {available}, "
+            f"but n={n} were asked for. Take n <= {available}, fewer features, a bias_rate nearer "
+            "to 0.5, or replace=True."
+        )
+    selected = np.flatnonzero(rng.random(len(share)) < share)
+    while len(selected) < n:  # by chance, when n is close to what can be delivered
+        selected = np.flatnonzero(rng.random(len(share)) < share)
+    return rng.permutation(selected)[:n]
+
+
+def _relative_weights(
+    frame: pd.DataFrame,
+    outcome: str,
+    features: str | Sequence[str],
+    rate: float,
+    target: str | None,
+) -> FloatArray:
+    """Weight of every row divided by the largest one."""
+    chosen = [features] if isinstance(features, str) else list(features)
+    goal = outcome if target is None else target
+    _check_columns(frame, outcome, chosen, goal)
+    agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
+    count = agree.sum(axis=1)
+    log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)
+    weights: FloatArray = np.exp(log_weight - log_weight.max())
+    return weights
+
+
+def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: str) -> None:
+    """Check that the columns named exist, make sense together, and are 0/1."""
+    if not isinstance(frame, pd.DataFrame) or len(frame) == 0:
+        raise InputError("the table must be a pandas DataFrame with at least one row.")
+    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
+    if twice:
+        raise InputError(f"the table has repeated column names {twice}; rename them.")
+    if not chosen:
+        raise InputError("features is empty; name at least one column that selection acts on.")
+    missing = [c for c in dict.fromkeys([outcome, *chosen, goal]) if c not in frame.columns]
+    if missing:
+        raise InputError(f"the table lacks {missing}; its columns are {list(frame.columns)}.")
+    repeated = sorted({c for c in chosen if chosen.count(c) > 1})
+    if repeated:
+        raise InputError(f"features {repeated} are named more than once.")
+    for column in (outcome, goal):
+        if column in chosen:
+            raise InputError(f"{column!r} cannot be both a selected feature and outcome or target.")
+    for column in dict.fromkeys([outcome, goal, *chosen]):
+        check_binary(frame[column], f"column {column!r}")
