@@ -22,11 +22,11 @@ from measure import (
 from problems import BALANCING, coin_rows
 from torch import Tensor
 
+from stablepred.core.head import Head
 from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, embedding_scale
 from stablepred.core.solvers import Settings, sequential
-from stablepred.heads.linear import Head
 from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
 
 SIZE = (1_000_000, 100, (64, 32))

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
+from stablepred.core.head import Head, fit_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, Strengths, all_terms, weighted_sum
 from stablepred.core.patterns import distinct_patterns
 from stablepred.core.solvers import Settings, sequential
-from stablepred.heads.linear import Head, fit_head
 
 STRENGTHS = Strengths(
     balance=1.3,

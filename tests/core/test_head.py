@@ -3,7 +3,7 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.heads.linear import Head, fit_head, head_objective, zero_head
+from stablepred.core.head import Head, HeadProblem, fit_head, zero_head
 
 PENALTIES = [(0.01, 0.0), (0.0, 0.01), (0.003, 0.02), (1e-4, 1e-4), (0.1, 0.05)]
 
@@ -70,7 +70,7 @@ def test_the_objective_is_loss_plus_both_penalties():
         for i in range(10)
     )
     by_hand += 0.2 * (0.25 + 1 + 4 + 0.01) + 0.7 * 3.6
-    assert float(head_objective(head, z.T, y, v, 0.2, 0.7)) == pytest.approx(by_hand, rel=1e-12)
+    assert float(HeadProblem(z.T, y, v, 0.2, 0.7).value(head)) == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_rows_of_weight_zero_do_not_matter():
@@ -138,9 +138,9 @@ def test_the_start_does_not_change_the_solution(l2, l1, size):
 def test_the_objective_never_rises(size, steps):
     z, y, v = problem()
     head = Head(torch.full((5,), size, dtype=torch.float64), torch.tensor(-size).double())
-    before = head_objective(head, z.T, y, v, 0.001, 0.01)
+    before = HeadProblem(z.T, y, v, 0.001, 0.01).value(head)
     after = fit_head(z, y, v, l2=0.001, l1=0.01, start=head, max_iter=steps)
-    assert head_objective(after, z.T, y, v, 0.001, 0.01) <= before
+    assert HeadProblem(z.T, y, v, 0.001, 0.01).value(after) <= before
 
 
 def test_without_an_intercept_it_stays_zero():

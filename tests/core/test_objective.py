@@ -6,6 +6,7 @@ import slow_versions as slow
 import torch
 from torch.autograd import gradcheck
 
+from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import (
     TERMS,
@@ -15,7 +16,6 @@ from stablepred.core.objective import (
     embedding_scale,
     weighted_sum,
 )
-from stablepred.heads.linear import Head
 
 STRENGTHS = Strengths(
     balance=0.7,

@@ -11,10 +11,10 @@ from sklearn.metrics import log_loss
 
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer
 from stablepred.core import solvers
+from stablepred.core.head import fit_head
 from stablepred.core.solvers import Settings
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConstantFeatureWarning, StablepredWarning
-from stablepred.heads.linear import fit_head
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, Strengths
 from stablepred.core.sharding import n_shards, totals
-from stablepred.heads.linear import Head
 
 
 class NetworkLoss:

@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from stablepred.core import losses
+from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.sharding import in_every_shard, total
-from stablepred.heads.linear import Head
 from stablepred.weights.balancing import (
     EmbeddedBalance,
     embedded_imbalance,

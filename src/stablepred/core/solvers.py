@@ -19,6 +19,7 @@ from stablepred.core import losses
 from stablepred.core.checkpoint import Checkpoint, State
 from stablepred.core.descent import Block, Evaluate
 from stablepred.core.differentiation import pulled_back, value_and_gradients
+from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import (
@@ -38,7 +39,6 @@ from stablepred.core.weights import (
     weights_from_omega,
     with_mean_one,
 )
-from stablepred.heads.linear import Head, fit_head, zero_head
 from stablepred.weights.balancing import EmbeddedBalance, RawBalance
 
 OnIteration = Callable[[str, int, float], None]

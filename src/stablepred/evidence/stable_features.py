@@ -25,8 +25,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from stablepred.core.head import Head, fit_head
 from stablepred.core.sharding import array_total, array_totals, current_shards, total
-from stablepred.heads.linear import Head, fit_head
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]

@@ -17,11 +17,11 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from stablepred._random import child_seed, numpy_generator
+from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.patterns import Patterns, distinct_patterns
 from stablepred.core.sharding import array_total, total, totals
 from stablepred.exceptions import InputError
-from stablepred.heads.linear import Head, fit_head, zero_head
 from stablepred.io.save import storable
 from stablepred.validation.environments import is_constant, redrawn_environments, score
 

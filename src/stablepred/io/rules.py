@@ -274,7 +274,7 @@ RULES: dict[str, Callable[[Any], None]] = {
     "Dichotomizer": _dichotomizer,
     "OverlapFilter": _overlap_filter,
     "GlobalBalancer": _balancer,
-    "StableClassifier": _classifier,
+    "BalancingClassifier": _classifier,
     "_Balanced": _balanced,
     "Recipe": _recipe,
     "BalanceReport": _balance_report,

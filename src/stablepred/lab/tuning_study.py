@@ -30,11 +30,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from stablepred._random import child_seed, numpy_generator
+from stablepred.core.head import fit_head, zero_head
 from stablepred.evaluation.metrics import environment_errors
 from stablepred.evaluation.references import ConstantPredictor, Oracle
 from stablepred.evidence.stable_features import CAUSE_Z, explaining_away, weighted_effects
 from stablepred.exceptions import StablepredWarning
-from stablepred.heads.linear import fit_head, zero_head
 from stablepred.lab.records import Definition, Result
 from stablepred.models.dgbr import DGBRClassifier
 from stablepred.models.gbr import GBRClassifier

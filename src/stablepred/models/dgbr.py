@@ -13,20 +13,20 @@ from torch import Tensor
 from stablepred._random import RandomState, torch_generator
 from stablepred.core import solvers
 from stablepred.core.checkpoint import Checkpoint
+from stablepred.core.head import zero_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows
 from stablepred.core.patterns import Patterns
 from stablepred.core.solvers import Settings, Solution, train_encoder
 from stablepred.exceptions import InputError
 from stablepred.heads.choice import EmbeddingHead, HeadProblem, Trained
-from stablepred.heads.linear import zero_head
 from stablepred.io.save import storable
+from stablepred.models.balancing import BalancingClassifier
 from stablepred.models.base import BoolArray, FloatArray, Table, at_least, one_of
-from stablepred.models.classifier import StableClassifier
 from stablepred.models.gbr import PAPER, check_balancing_parameters
 
 
-class DeepClassifier(StableClassifier):
+class DeepClassifier(BalancingClassifier):
     """What the two classifiers with an encoder share."""
 
     hidden: Sequence[int] | None

@@ -8,12 +8,12 @@ from stablepred.core import solvers
 from stablepred.core.objective import Rows
 from stablepred.core.solvers import Settings, Solution
 from stablepred.io.save import storable
+from stablepred.models.balancing import BalancingClassifier
 from stablepred.models.base import at_least, one_of
-from stablepred.models.classifier import StableClassifier
 
 
 @storable
-class GBRClassifier(StableClassifier):
+class GBRClassifier(BalancingClassifier):
     """Logistic regression under weights that balance every feature against all others.
 
     Minimises, over row weights w and coefficients beta (paper, eq. 5; c are the normalised sample

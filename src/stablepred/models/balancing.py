@@ -57,7 +57,7 @@ from stablepred.validation.environments import is_constant
 LEAST_SHARE_THROUGH_OUTCOME = 0.1
 
 
-class StableClassifier(ClassifierMixin, StableEstimator):
+class BalancingClassifier(ClassifierMixin, StableEstimator):
     """A binary classifier fitted under balancing weights.
 
     Subclasses say how the problem is solved (:meth:`_solve`) and what the head sees

@@ -1,13 +1,13 @@
-"""The prediction head: weighted elastic-net logistic regression (paper, update of beta).
+"""The prediction head: weighted elastic-net regression (paper, update of beta).
 
-    min over beta, b:  sum_i v_i log(1 + exp((1 - 2 y_i)(z_i beta + b)))
+    min over beta, b:  sum_i v_i loss(z_i beta + b, y_i)
                        + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
 
 Proximal Newton: each step replaces the loss by its quadratic expansion, which needs one weighted
 Gram matrix, and hands the small lasso problem that is left to scikit-learn's coordinate descent,
 which gives exact zeros. A step is taken only as far as it lowers the objective. Where predictions
 are nearly certain the expansion is too flat to be of use; then the curvature is replaced by its
-upper bound, v / 4, whose step always lowers the objective.
+upper bound, whose step always lowers the objective.
 """
 
 from dataclasses import dataclass
@@ -18,12 +18,9 @@ from sklearn import config_context
 from sklearn.linear_model import enet_path
 from torch import Tensor
 
-from stablepred.core.losses import prediction_loss
-from stablepred.core.sharding import smallest, totals
-
-# A logit of this size is a certain prediction in double precision; on separable data without a
-# penalty the coefficients would otherwise grow for ever.
-LARGEST_LOGIT = 30.0
+from stablepred.core.sharding import smallest, total, totals
+from stablepred.outcomes.base import Outcome
+from stablepred.outcomes.binary import BINARY
 
 
 @dataclass(frozen=True)
@@ -48,16 +45,36 @@ def zero_head(z: Tensor) -> Head:
     return Head(z.new_zeros(z.shape[1]), z.new_zeros(()))
 
 
-def head_objective(
-    head: Head, columns: Tensor, y: Tensor, v: Tensor, l2: float, l1: float
-) -> Tensor:
-    """L_Pre + lambda_4 ||beta||^2 + lambda_5 ||beta||_1, with the rows of z side by side."""
-    penalty = l2 * head.beta.square().sum() + l1 * head.beta.abs().sum()
-    return prediction_loss(_logits(head, columns), y, v) + penalty
+@dataclass(frozen=True)
+class HeadProblem:
+    """The objective of the head: rows of z side by side, (d, n)."""
+
+    z: Tensor
+    y: Tensor
+    v: Tensor  # (n,) total row weights
+    l2: float
+    l1: float
+    fit_intercept: bool = True
+    outcome: Outcome = BINARY
+
+    def scores(self, head: Head) -> Tensor:
+        """Z beta + b of every row: (n,)."""
+        return head.beta @ self.z + head.intercept
+
+    def value(self, head: Head) -> Tensor:
+        """L_Pre + lambda_4 ||beta||^2 + lambda_5 ||beta||_1."""
+        penalty = self.l2 * ridge(head.beta) + self.l1 * lasso(head.beta)
+        return total(self.v @ self.outcome.losses(self.scores(head), self.y)) + penalty
 
 
-def _logits(head: Head, columns: Tensor) -> Tensor:
-    return head.beta @ columns + head.intercept
+def ridge(beta: Tensor) -> Tensor:
+    """||beta||^2 (lambda 4)."""
+    return beta.square().sum()
+
+
+def lasso(beta: Tensor) -> Tensor:
+    """||beta||_1 (lambda 5)."""
+    return beta.abs().sum()
 
 
 def fit_head(
@@ -68,59 +85,54 @@ def fit_head(
     l2: float,
     l1: float,
     fit_intercept: bool = True,
+    outcome: Outcome = BINARY,
     start: Head | None = None,
     max_iter: int = 100,
     tol: float = 1e-12,
 ) -> Head:
     """Minimise the head's objective from ``start``; the objective never rises."""
     head = zero_head(z) if start is None else start
-    z = z.T.contiguous()  # (d, n): narrow matrices are multiplied faster this way
-    best = head_objective(head, z, y, v, l2, l1)
+    # (d, n): narrow matrices are multiplied faster this way.
+    problem = HeadProblem(z.T.contiguous(), y, v, l2, l1, fit_intercept, outcome)
+    best = problem.value(head)
     for _ in range(max_iter):
         value = best
         for bounded in (False, True):
-            proposal = _newton_proposal(head, z, y, v, l2, l1, fit_intercept, bounded)
-            trial, lower, step = _line_search(head, proposal, best, z, y, v, l2, l1)
+            proposal = _newton_proposal(problem, head, bounded)
+            trial, lower, step = _line_search(problem, head, proposal, best)
             if lower <= value:
                 chosen, value = trial, lower
             if step > 0.1:
                 break
         head = chosen
-        certain = smallest(((2 * y - 1) * _logits(head, z)).min()) > LARGEST_LOGIT
+        # On separable data without a penalty the coefficients would otherwise grow for ever.
+        certain = bool(smallest(outcome.is_certain(problem.scores(head), y).double().min()))
         if best - value <= tol * value.abs() or certain:
             return Head(head.beta, head.intercept, converged=not certain)
         best = value
     return Head(head.beta, head.intercept, converged=False)
 
 
-def _newton_proposal(
-    head: Head,
-    z: Tensor,
-    y: Tensor,
-    v: Tensor,
-    l2: float,
-    l1: float,
-    fit_intercept: bool,
-    bounded: bool,
-) -> Head:
+def _newton_proposal(problem: HeadProblem, head: Head, bounded: bool) -> Head:
     """Minimiser of the quadratic expansion of the loss (or of its bound) plus the penalties."""
-    probability = torch.sigmoid(_logits(head, z))
-    curvature = v / 4  # (n,)
+    z, y, v, outcome = problem.z, problem.y, problem.v, problem.outcome
+    scores = problem.scores(head)
+    curvature = v * outcome.bound  # (n,)
     if not bounded:
-        curvature = v * (probability * (1 - probability)).clamp_min(1e-10)
-    residual = v * (y - probability)  # (n,) minus the gradient in the logits
-    total, first, misses = totals(curvature.sum(), z @ curvature, residual.sum())
-    centre = first / total if fit_intercept else torch.zeros_like(head.beta)
+        curvature = v * outcome.curvature(scores, y).clamp_min(1e-10)
+    residual = -v * outcome.slopes(scores, y)  # (n,) minus the gradient in the scores
+    weight, first, misses = totals(curvature.sum(), z @ curvature, residual.sum())
+    centre = first / weight if problem.fit_intercept else torch.zeros_like(head.beta)
     # With the intercept profiled out, the expansion is 1/2 beta'H beta - q'beta.
-    shift = misses / total if fit_intercept else residual.new_zeros(())
+    shift = misses / weight if problem.fit_intercept else residual.new_zeros(())
     centred = z - centre[:, None]
     hessian, slope = totals(
         (centred * curvature) @ centred.T,  # (d, d)
         centred @ (residual - curvature * shift),  # (d,)
     )
     target = hessian @ head.beta + slope
-    beta = _small_elastic_net(hessian, target, l2, l1, head.beta)
-    if not fit_intercept:
+    beta = _small_elastic_net(hessian, target, problem.l2, problem.l1, head.beta)
+    if not problem.fit_intercept:
         return Head(beta, head.intercept)
     return Head(beta, head.intercept + shift - centre @ (beta - head.beta))
 
@@ -149,28 +161,24 @@ def _small_elastic_net(
             tol=1e-12,
             max_iter=100_000,
             random_state=0,  # not used by cyclic descent; None would advance the global generator
+            precompute=False,
             check_input=False,
         )
     return torch.as_tensor(coefficients[:, 0], dtype=start.dtype, device=start.device)
 
 
 def _line_search(
-    old: Head, new: Head, best: Tensor, z: Tensor, y: Tensor, v: Tensor, l2: float, l1: float
+    problem: HeadProblem, old: Head, new: Head, best: Tensor
 ) -> tuple[Head, Tensor, float]:
     """The longest halved step from ``old`` towards ``new`` that lowers the objective."""
-    step = 1.0
+    step, trial = 1.0, new  # at a full step the zeros of the proposal stay exact zeros
     while step > 1e-8:
-        # At a full step the zeros of the proposal stay exact zeros.
-        trial = (
-            new
-            if step == 1.0
-            else Head(
-                old.beta + step * (new.beta - old.beta),
-                old.intercept + step * (new.intercept - old.intercept),
-            )
-        )
-        value = head_objective(trial, z, y, v, l2, l1)
+        value = problem.value(trial)
         if value <= best:
             return trial, value, step
         step /= 2
+        trial = Head(
+            old.beta + step * (new.beta - old.beta),
+            old.intercept + step * (new.intercept - old.intercept),
+        )
     return old, best, 0.0

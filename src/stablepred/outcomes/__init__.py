@@ -1,0 +1,1 @@
+"""Outcomes: the loss of a prediction and what "given the outcome" means."""
