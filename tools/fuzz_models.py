@@ -175,7 +175,7 @@ def as_markdown(kept: dict[str, Any]) -> str:
         "",
         "Refused: by `ModelFileError`. Loaded: the model predicts finite probabilities for random "
         "rows, can be shown, copied and saved. Sealed again: the checksum was computed anew after "
-        "the change (files of format 1 have none).",
+        "the change.",
         "",
         f"Longest time to load: {kept['longest_seconds']:.2f} s of processor time, under a "
         "memory profiler. Most memory beyond twice the size of the file: "

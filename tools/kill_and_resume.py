@@ -32,9 +32,9 @@ import torch
 
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer, __version__
 from stablepred.data import SyntheticWorld
-from stablepred.io.atomic import write_atomically
+from stablepred.io import checkpoint as files
+from stablepred.io.atomic import write_file
 from stablepred.io.checkpoint import read_checkpoint, temporary_beside
-from stablepred.io.save import checkpoints as files
 from stablepred.models import checkpoints
 
 RECORD = Path(__file__).parent.parent / "results" / "trust" / "kill-and-resume.json"
@@ -100,7 +100,7 @@ def die_at(moment: str, number: int, share: float) -> None:
                 stream.write(content[: int(share * len(content))])
                 stream.flush()
                 die()
-        write_atomically(path, content, temporary)
+        write_file(path, content, temporary)
 
     def dying_replace(source: Any, target: Any) -> None:
         if moment == "before renaming" and counts["writes"] == number:
@@ -110,7 +110,7 @@ def die_at(moment: str, number: int, share: float) -> None:
             die()
 
     checkpoints.FileCheckpoint.keep = dying_keep  # type: ignore[method-assign]
-    files.write_atomically = dying_write  # type: ignore[assignment]
+    files.write_file = dying_write  # type: ignore[assignment]
     os.replace = dying_replace  # type: ignore[assignment]
 
 

@@ -1,13 +1,10 @@
 """A page: verdict, numbers, sections of figures and tables, rendered into one HTML file."""
 
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -18,6 +15,7 @@ from stablepred.exceptions import InputError
 from stablepred.html.palette import LegendItem
 from stablepred.html.svg import Drawing
 from stablepred.html.text import Label, label, number
+from stablepred.io.atomic import write_file
 
 Cell = Label | str
 Format = Callable[[Any], Cell]
@@ -140,20 +138,10 @@ def write_page(page: Page, path: str | os.PathLike[str]) -> None:
     InputError
         When the path is a folder, or its folder is missing or cannot be written.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a folder; give the name of a file for the report.")
-    content = render(page).encode(errors="replace")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-        os.replace(temporary, target)
+        write_file(path, render(page).encode(errors="replace"))
     except OSError as error:
         raise InputError(
-            f"the report cannot be written to {target}: {error.strerror}. Choose a folder that "
-            "is there and can be written."
+            f"the report cannot be written to {os.fspath(path)}: {error.strerror}. Choose a folder "
+            "that is there and can be written."
         ) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()

@@ -1,43 +1,131 @@
-"""Files that are complete or not there at all."""
+"""The one writer: a path has its old content or its new content, at every moment."""
 
+import ctypes
 import os
 import secrets
-from contextlib import suppress
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from stablepred.exceptions import InputError
 
+PathLike = str | os.PathLike[str]
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 
-def write_atomically(
-    path: str | os.PathLike[str], content: bytes | bytearray, temporary: Path | None = None
-) -> None:
-    """Write ``content`` to a new file, force it to the disk, then give it the name ``path``.
 
-    Until then it is called ``temporary``, where a killed process may have left something; without
-    one, it has a new name each time.
+def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | None = None) -> None:
+    """Write ``content`` to ``path``, completely or not at all; see :func:`new_file`."""
+    with new_file(path, temporary) as name, name.open("xb") as stream:
+        stream.write(content)
+
+
+@contextmanager
+def new_file(path: PathLike, temporary: Path | None = None) -> Iterator[Path]:
+    """Yield a name to write to; the file is at ``path`` when the block is done.
+
+    An older file stays until then, and for good when the block fails. A link is followed: the
+    file that it points to is replaced. While it is written the file is called ``temporary``, where
+    a killed process may have left something, or else has a new name each time.
     """
-    target = Path(path)
-    if target.is_dir():
-        raise InputError(f"{target} is a folder; give the name of a file.")
+    target = check_file(path)
     if temporary is None:
-        temporary = target.with_name(f".stablepred-{secrets.token_hex(8)}")
+        temporary = _name_beside(target, target.suffix[:16])
     temporary.unlink(missing_ok=True)
     try:
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        yield temporary
+        _sync_file(temporary)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _settle(target.parent)
+    _sync_folder(target.parent)
 
 
-def _settle(folder: Path) -> None:
-    """Force the new name to the disk too, where the system can do that for a folder."""
+def check_file(path: PathLike) -> Path:
+    """The file to write, links followed; refuse what is there and is no regular file."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise InputError(f"{target} is a folder; give the name of a file.")
+    if target.exists() and not target.is_file():
+        raise InputError(f"{target} is a device or a pipe, not a regular file; name another one.")
+    return target
+
+
+def check_writable(folder: Path) -> None:
+    """Raise OSError where no file can be made in a folder."""
+    probe = _name_beside(folder / "probe")
+    probe.touch(exist_ok=False)
+    probe.unlink()
+
+
+@contextmanager
+def new_folder(path: PathLike) -> Iterator[Path]:
+    """Yield an empty folder to fill; it is the folder at ``path`` when the block is done.
+
+    An older folder stays until then, and for good when the block fails. On Linux the two change
+    places in one step; elsewhere there is a moment between two renames.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is not a folder; name another one.")
+    new = _name_beside(target)
+    new.mkdir()
+    try:
+        yield new
+        for item in new.iterdir():
+            _sync_file(item)
+        _sync_folder(new)
+        if not target.exists():
+            os.rename(new, target)
+        elif not _exchange(new, target):
+            _rename_twice(new, target)
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    _sync_folder(target.parent)
+    shutil.rmtree(new, ignore_errors=True)  # the older folder, if there was one
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two paths change places in one step; False where the system cannot."""
+    try:
+        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2 if sys.platform == "linux" else None
+    except (AttributeError, OSError):
+        return False
+    names = os.fsencode(one), os.fsencode(other)
+    return renameat2 is not None and not renameat2(
+        AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE
+    )
+
+
+def _rename_twice(new: Path, target: Path) -> None:
+    old = _name_beside(target)
+    os.rename(target, old)
+    try:
+        os.rename(new, target)
+    except BaseException:
+        os.rename(old, target)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _name_beside(target: Path, suffix: str = "") -> Path:
+    """A new name in the same folder, short however long the target's own is."""
+    return target.with_name(f".stablepred-{secrets.token_hex(8)}{suffix}")
+
+
+def _sync_file(path: Path) -> None:
+    """Force the content of a file to the disk."""
+    with path.open("rb+") as stream:
+        os.fsync(stream.fileno())
+
+
+def _sync_folder(path: Path) -> None:
+    """Force the names in a folder to the disk, where the system can do that."""
     with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
         finally:

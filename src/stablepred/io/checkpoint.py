@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from stablepred.exceptions import CheckpointError, InputError
-from stablepred.io.atomic import write_atomically
+from stablepred.io.atomic import PathLike, write_file
 from stablepred.io.codec import decoded_value, encoded
 from stablepred.io.container import packed, unpacked
 
 KIND = "checkpoint"
-PathLike = str | os.PathLike[str]
 
 
 def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
@@ -36,7 +35,7 @@ def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
             "Fit without a checkpoint."
         ) from error
     try:
-        write_atomically(path, blob, temporary_beside(path))
+        write_file(path, blob, temporary_beside(path))
     except (FileExistsError, FileNotFoundError) as error:
         if not Path(path).parent.is_dir():
             raise
@@ -69,12 +68,12 @@ def read_checkpoint(path: PathLike) -> Any:
 
 def remove_checkpoint(path: PathLike) -> None:
     """Remove a checkpoint, and what a killed write may have left beside it."""
-    Path(path).unlink(missing_ok=True)
+    Path(os.path.realpath(path)).unlink(missing_ok=True)
     temporary_beside(path).unlink(missing_ok=True)
 
 
 def temporary_beside(path: PathLike) -> Path:
     """The name that a checkpoint has while it is written; short, however long its own is."""
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     digest = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()
     return target.with_name(f".stablepred-{digest[:16]}")

@@ -27,7 +27,6 @@ from safetensors.numpy import save as safetensors_bytes
 from stablepred._version import __version__
 
 FORMAT = 2
-READABLE = (1, 2)
 
 LARGEST = 1 << 32  # bytes of a file
 HEADER = 1 << 21  # bytes of a header, plus an eighth of the file
@@ -113,11 +112,11 @@ def unpacked(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[st
         table = _table(start[8:], size)
         content = _content(table, kind)
         entries = _entries(table, size - len(start))
-        digest = hashlib.sha256(_unsealed(start) if content["format"] > 1 else b"")
+        digest = hashlib.sha256(_unsealed(start))
         arrays = {entry.name: _read_array(stream, entry, digest) for entry in entries}
         if stream.read(1):
             raise ValueError("it changed while it was read")
-    if content["format"] > 1 and content["sha256"] != digest.hexdigest():
+    if content["sha256"] != digest.hexdigest():
         raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
     for name, array in arrays.items():
         if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
@@ -211,13 +210,14 @@ def _content(table: dict[str, Any], kind: str) -> dict[str, Any]:
     content = strict_json(metadata[KEY])
     if not isinstance(content, dict) or type(content.get("format")) is not int:
         raise ValueError("it says no format")
-    if content["format"] not in READABLE:
+    if content["format"] != FORMAT:
+        later = content["format"] > FORMAT
         raise ForeignFormatError(
-            f"it has format {content['format']}, and this version reads "
-            f"{' and '.join(map(str, READABLE))}. It was written by stablepred "
-            f"{str(content.get('stablepred'))[:40]!r}: install that version, or a later one."
+            f"it has format {content['format']}, and this version reads format {FORMAT}. It was "
+            f"written by stablepred {str(content.get('stablepred'))[:40]!r}: "
+            + ("install that version, or a later one." if later else "train the model again.")
         )
-    known = {"format", "stablepred", kind} | ({"sha256"} if content["format"] > 1 else set())
+    known = {"format", "stablepred", "sha256", kind}
     if set(content) != known or not isinstance(content["stablepred"], str):
         raise ValueError(f"its text must hold {sorted(known)}, but holds {sorted(content)[:10]}")
     return content

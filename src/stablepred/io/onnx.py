@@ -17,7 +17,7 @@ import numpy as np
 
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.io.atomic import write_atomically
+from stablepred.io.atomic import write_file
 from stablepred.io.rules import check
 
 OPSET = 18
@@ -34,7 +34,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
         raise InputError(f"this {type(model).__name__} cannot be exported: {reason}.") from error
     proto = _Graph(onnx, model).proto()
     onnx.checker.check_model(proto, full_check=True)
-    write_atomically(path, proto.SerializeToString())
+    write_file(path, proto.SerializeToString())
 
 
 def _onnx() -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from stablepred._version import __version__
 from stablepred.exceptions import InputError, ModelFileError
-from stablepred.io.atomic import write_atomically
+from stablepred.io.atomic import write_file
 from stablepred.io.codec import decoded, encoded
 from stablepred.io.container import FORMAT, ForeignFormatError, packed, unpacked
 from stablepred.io.objects import storable
@@ -52,7 +52,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         raise InputError(
             f"this {type(model).__name__} cannot be stored: {_bare(error)}."
         ) from error
-    write_atomically(path, blob)
+    write_file(path, blob)
 
 
 def load(path: str | os.PathLike[str]) -> Any:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.io.save import MODEL_FILE, Storable, save, storable
-from stablepred.tables.model_folder import SUMMARY_FILE, write_model_folder
+from stablepred.tables.model_folder import SUMMARY_FILE, new_model_folder
 from stablepred.tables.table_encoder import TableEncoder, as_frame, check_columns, unknown_column
 from stablepred.tables.target import Target, learn_target
 from stablepred.worlds.environment import Environment
@@ -82,16 +82,10 @@ class TableModel(Storable):
         force : bool, default=False
             Whether to replace an older model there.
         """
-
-        def fill(folder: Path) -> None:
+        with new_model_folder(Path(path), force=force) as folder:
             save(self, folder / MODEL_FILE)
-            text = json.dumps(self.summary(), indent=2, ensure_ascii=False)
-            with (folder / SUMMARY_FILE).open("w", encoding="utf-8") as stream:
-                stream.write(text + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-
-        write_model_folder(Path(path), fill, force=force)
+            text = json.dumps(self.summary(), indent=2, ensure_ascii=False) + "\n"
+            (folder / SUMMARY_FILE).write_text(text, encoding="utf-8")
 
     def summary(self) -> dict[str, Any]:
         """What the model is, in plain values."""
