@@ -4,21 +4,26 @@ Deep Global Balancing Regression (Kuang, Xiong, Cui, Athey and Li, KDD 2018) and
 behind scikit-learn's interface.
 """
 
+import typing as _typing
+
+from stablepred._lazy import attach as _attach
 from stablepred._version import __version__
-from stablepred.evaluation.metrics import (
-    average_error,
-    environment_errors,
-    error_interval,
-    stability_error,
-    worst_error,
-)
-from stablepred.evaluation.reports import stability_report, stress_test
-from stablepred.io.save import load
-from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
-from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
-from stablepred.models.gbr import GBRClassifier
-from stablepred.preprocessing import Dichotomizer, OverlapFilter
+
+if _typing.TYPE_CHECKING:
+    from stablepred.evaluation.metrics import (
+        average_error,
+        environment_errors,
+        error_interval,
+        stability_error,
+        worst_error,
+    )
+    from stablepred.evaluation.reports import stability_report, stress_test
+    from stablepred.io.save import load
+    from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
+    from stablepred.models.balancer import GlobalBalancer
+    from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+    from stablepred.models.gbr import GBRClassifier
+    from stablepred.preprocessing import Dichotomizer, OverlapFilter
 
 __all__ = [
     "BalancedClassifier",
@@ -39,3 +44,19 @@ __all__ = [
     "stress_test",
     "worst_error",
 ]
+
+__getattr__, __dir__ = _attach(
+    __name__,
+    {
+        "stablepred": "data search theory exceptions",
+        "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
+        "stability_error worst_error",
+        "stablepred.evaluation.reports": "stability_report stress_test",
+        "stablepred.io.save": "load",
+        "stablepred.models.balanced": "BalancedClassifier BalancedRegressor",
+        "stablepred.models.balancer": "GlobalBalancer",
+        "stablepred.models.dgbr": "DGBRClassifier DLRClassifier",
+        "stablepred.models.gbr": "GBRClassifier",
+        "stablepred.preprocessing": "Dichotomizer OverlapFilter",
+    },
+)

@@ -1,10 +1,13 @@
 """Child seeds from one seed and labels, so that no part's draws depend on another's."""
 
 import hashlib
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from sklearn.utils import check_random_state
+
+if TYPE_CHECKING:
+    import torch
 
 RandomState = int | np.random.RandomState | None
 
@@ -27,6 +30,8 @@ def numpy_generator(seed: int, *labels: object) -> np.random.Generator:
     return np.random.default_rng(child_seed(seed, *labels))
 
 
-def torch_generator(seed: int, *labels: object) -> torch.Generator:
+def torch_generator(seed: int, *labels: object) -> "torch.Generator":
     """A torch generator (CPU) of its own for the purpose that the labels name."""
+    import torch
+
     return torch.Generator().manual_seed(child_seed(seed, *labels))

@@ -5,6 +5,18 @@ environments made from the training data alone: held-out rows in which the featu
 follow the outcome at other rates (``stablepred.validation.environments``).
 """
 
-from stablepred.validation.search import StableSearchCV
+import typing as _typing
+
+from stablepred._lazy import attach as _attach
+
+if _typing.TYPE_CHECKING:
+    from stablepred.validation.search import StableSearchCV
 
 __all__ = ["StableSearchCV"]
+
+__getattr__, __dir__ = _attach(
+    __name__,
+    {
+        "stablepred.validation.search": "StableSearchCV",
+    },
+)

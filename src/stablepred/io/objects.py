@@ -9,6 +9,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from numbers import Real
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -37,6 +38,10 @@ def storable(cls: T) -> T:
 
 def registered(name: str) -> type | None:
     """The class that was registered under this name."""
+    if name not in _classes:  # perhaps its module is not imported yet
+        for face in map(import_module, ("stablepred", "stablepred.data")):
+            for public in face.__all__:
+                getattr(face, public)
     return _classes.get(name)
 
 
