@@ -20,6 +20,7 @@ REQUIRED = {
     "GBRClassifier",
     "GlobalBalancer",
     "OverlapFilter",
+    "StableClassifier",
     "__version__",
     "average_error",
     "environment_errors",
@@ -46,6 +47,9 @@ PARAMETERS = {
     | {"head", "freeze_weights_after", "reduced", "bias_bound"},
     "BalancedClassifier": {"estimator", "balancer"},
     "BalancedRegressor": {"estimator", "balancer"},
+    "StableClassifier": {
+        *("estimator", "evidence", "guard", "cv", "random_state", "n_jobs", "device", "verbose"),
+    },
 }
 
 

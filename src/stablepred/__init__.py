@@ -23,6 +23,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.balancer import GlobalBalancer
     from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
     from stablepred.models.gbr import GBRClassifier
+    from stablepred.models.stable import StableClassifier
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "GBRClassifier",
     "GlobalBalancer",
     "OverlapFilter",
+    "StableClassifier",
     "__version__",
     "average_error",
     "environment_errors",
@@ -57,6 +59,7 @@ __getattr__, __dir__ = _attach(
         "stablepred.models.balancer": "GlobalBalancer",
         "stablepred.models.dgbr": "DGBRClassifier DLRClassifier",
         "stablepred.models.gbr": "GBRClassifier",
+        "stablepred.models.stable": "StableClassifier",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
     },
 )

@@ -14,6 +14,7 @@ from stablepred import (
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
 )
 
 DEFAULTS = [
@@ -25,10 +26,12 @@ DEFAULTS = [
     DGBRClassifier(),
     BalancedClassifier(LogisticRegression()),
     BalancedRegressor(LinearRegression()),
+    StableClassifier(),
 ]
 VARIANTS = [
     Dichotomizer(strategy="median"),
     DGBRClassifier(solver="alternating", head="features", l1=0.001, refit=False, max_iter=5),
+    StableClassifier(LogisticRegression()),
 ]
 
 

@@ -21,9 +21,8 @@ class Binary:
         return functional.softplus((1 - 2 * y) * scores)
 
     def slopes(self, scores: Tensor, y: Tensor) -> Tensor:
-        """P(y = 1) - y, without cancellation where the prediction is nearly certain."""
-        signs = 1 - 2 * y
-        return signs * torch.sigmoid(signs * scores)
+        """P(y = 1) - y."""
+        return torch.sigmoid(scores) - y
 
     def curvature(self, scores: Tensor, y: Tensor) -> Tensor:
         """P(y = 1) P(y = 0)."""
