@@ -4,13 +4,16 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BENCHMARKS := gram_evaluation growth same_balance two_processes whole_fit
 
-.PHONY: demo test test-long check bench clean
+.PHONY: demo test test-slow test-long check bench clean
 
 demo: $(INSTALLED)
 	$(BIN)/stablepred demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-slow: $(INSTALLED)
+	$(BIN)/python -m pytest -n 2 -m slow
 
 # The property tests with 1,000 examples each.
 test-long: $(INSTALLED)

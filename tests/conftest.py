@@ -19,6 +19,7 @@ settings.load_profile("stablepred")
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: run by make test-slow, not by make test")
     config.addinivalue_line("markers", "quality: whole fits on the data of the demonstration")
 
 

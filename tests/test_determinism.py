@@ -31,7 +31,10 @@ from stablepred.data import Environment, SyntheticWorld
 from stablepred.html.model_facts import model_facts
 from stablepred.search import StableSearchCV
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 FEW = {"max_iter": 12, "random_state": 0}
 MODELS = {

@@ -16,10 +16,13 @@ from stablepred.distributed import fit_shard
 from stablepred.exceptions import InputError
 
 WORKER = Path(__file__).parent / "shard_worker.py"
-pytestmark = pytest.mark.skipif(
-    not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
-    reason="this build of torch has no gloo",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
+        reason="this build of torch has no gloo",
+    ),
+]
 
 
 def environment(**more):

@@ -2,4 +2,5 @@
 
 from stablepred.cli import app
 
-app(prog_name="stablepred")
+if __name__ == "__main__":
+    app(prog_name="stablepred")

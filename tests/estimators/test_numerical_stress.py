@@ -20,6 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer
 from stablepred.exceptions import StablepredWarning
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "stress.md"
 MODELS = {
     "GBR": GBRClassifier,

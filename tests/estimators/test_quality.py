@@ -19,6 +19,8 @@ from stablepred.evaluation.references import (
     shrinkage_line,
 )
 
+pytestmark = pytest.mark.slow
+
 RATES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 
 
