@@ -27,6 +27,7 @@ from stablepred import (
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
 )
 from stablepred.data import fit_table
 from stablepred.exceptions import StablepredWarning
@@ -81,6 +82,8 @@ def models() -> dict[str, Any]:
         "balanced-bayes": BalancedClassifier(GaussianNB(), GBRClassifier(**fixed)),
         "balanced-bernoulli": BalancedClassifier(BernoulliNB()),
         "balanced-regressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5)),
+        "stable": StableClassifier(cv=2, random_state=0),
+        "stable-linear": StableClassifier(LogisticRegression(), cv=2, random_state=0),
     }
 
 
