@@ -1,5 +1,6 @@
 """Who imports whom. Lower floors know nothing of the ones above them."""
 
+import re
 import ast
 from pathlib import Path
 
@@ -72,9 +73,13 @@ def test_the_rooms_at_the_bottom_import_nothing_above_them():
 
 def test_the_top_is_imported_by_nothing_but_the_entry_points():
     assert importers("cli") == {"__main__"}
-    assert importers("lab") <= {"cli"}
     assert importers("distributed") == set()
 
 
 def test_models_are_objects_to_whatever_does_not_fit_them():
-    assert importers("models") <= {"__init__", "cli", "distributed", "lab", "validation"}
+    assert importers("models") <= {"__init__", "cli", "distributed", "validation"}
+
+
+def test_the_package_never_imports_the_studies():
+    pattern = re.compile(r"^\s*(?:from|import) studies\b", re.MULTILINE)
+    assert [file for file in FILES if pattern.search(file.read_text(encoding="utf-8"))] == []

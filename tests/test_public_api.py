@@ -240,7 +240,7 @@ def test_importing_is_light():
     """)
     heavy = {"torch", "jinja2", "rich", "matplotlib", "pyarrow", "typer", "polars", "duckdb"}
     assert not heavy & set(loaded)
-    assert not [name for name in loaded if name.startswith(("stablepred.lab", "stablepred.cli"))]
+    assert not [name for name in loaded if name.startswith(("studies", "stablepred.cli"))]
 
 
 def test_a_fit_touches_no_global_state_either():

@@ -145,3 +145,14 @@ def beaten_by_shrinkage(method_errors: Errors, line: pd.DataFrame) -> bool:
     average, stability = average_error(method_errors), stability_error(method_errors)
     better = (line["Average_Error"] < average) & (line["Stability_Error"] < stability)
     return bool(better.any())
+
+
+def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:
+    """The least shrunk point of a `shrinkage_line` that is as stable: share, both errors.
+
+    Where no point is as stable it is the constant.
+    """
+    stable = line[line["Stability_Error"] <= stability]
+    point = (stable if len(stable) else line.iloc[:1]).iloc[[-1]]
+    average, deviation = point[["Average_Error", "Stability_Error"]].to_numpy()[0]
+    return float(point.index[0]), float(average), float(deviation)

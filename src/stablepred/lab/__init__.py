@@ -1,1 +1,0 @@
-"""Experiments: definitions, records, plots and reports. Imported by the command line only."""

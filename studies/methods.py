@@ -1,0 +1,130 @@
+"""All methods of the studies: names, constructors, parameters and revisions."""
+
+import json
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from stablepred.exceptions import StablepredWarning
+from stablepred.models.balanced import BalancedClassifier
+from stablepred.models.balancer import GlobalBalancer
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.gbr import GBRClassifier
+from stablepred.worlds.environment import Environment
+
+Settings = dict[str, Any]
+
+LR, DLR, GBR = "LR", "DLR", "GBR"
+OURS, OURS_CLASS = "DGBR", DGBRClassifier.__name__  # what the library recommends
+PAPER = "DGBR (paper)"  # to the letter of the paper
+BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"
+CONSTANT, ORACLE = "constant", "oracle"  # references
+
+BASELINES = (LR, DLR, GBR)
+FOUR = (*BASELINES, OURS)
+COMPARED = (*FOUR, PAPER)
+ENCODERS = (DLR, OURS, PAPER)  # the methods with an embedding
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is made, and the revision of its records.
+
+    Attributes
+    ----------
+    make : callable
+        Parameters -> unfitted estimator.
+    revision : int
+        Raised when a change of the code changes what the method gives, so that its old records
+        are not mixed in. A changed default needs no new revision: settings are part of a record.
+    """
+
+    make: Callable[..., Any]
+    revision: int = 1
+
+    def __call__(self, seed: int, **changes: Any) -> Any:
+        """The unfitted estimator."""
+        return self.make(random_state=seed, **changes)
+
+    def settings(self, **changes: Any) -> Settings:
+        """All parameters that decide the result, but the seed, as plain values."""
+        params = self.make(**changes).get_params()
+        plain: Settings = json.loads(json.dumps(params, default=lambda v: type(v).__name__))
+        ignored = ("random_state", "checkpoint")
+        return {name: value for name, value in plain.items() if not name.endswith(ignored)}
+
+
+def _balanced_boosting(random_state: int | None = None) -> BalancedClassifier:
+    boosting = HistGradientBoostingClassifier(random_state=random_state)
+    return BalancedClassifier(boosting, GlobalBalancer(random_state=random_state))
+
+
+METHODS: dict[str, Method] = {
+    LR: Method(LogisticRegression),
+    DLR: Method(DLRClassifier, revision=2),
+    GBR: Method(GBRClassifier, revision=2),
+    OURS: Method(DGBRClassifier, revision=3),
+    PAPER: Method(DGBRClassifier.from_paper, revision=2),
+    BOOSTING: Method(HistGradientBoostingClassifier),
+    BALANCED_BOOSTING: Method(_balanced_boosting, revision=2),
+}
+# Four candidates each; the defaults are among them.
+GRIDS: dict[str, dict[str, list[Any]]] = {
+    LR: {"C": [0.01, 0.1, 1.0, 10.0]},
+    DLR: {"network_l2": [1e-4, 3e-4, 1e-3, 3e-3]},
+    GBR: {"weight_l2": [0.01, 0.1], "l1": ["auto", 0.01]},
+    OURS: {"weight_l2": [0.01, 0.1], "head": ["embedding", "features"]},
+    PAPER: {"balance": [1.0, 10.0], "weight_l2": [1.0, 3.0]},
+}
+# The strengths of L_mix that figure 12 varies: symbol, parameter of PAPER, values.
+STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {
+    "λ1": ("balance", (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)),
+    "λ2": ("reconstruction", (0.0001, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)),
+    "λ3": ("weight_l2", (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 100.0)),
+}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted model, how long it took and what it warned of."""
+
+    model: Any
+    seconds: float
+    warnings: list[str]
+
+    @property
+    def effective_share(self) -> float | None:
+        """Effective share of the rows under the weights; None for a method without weights."""
+        report = getattr(self.model, "balance_report_", None)
+        return None if report is None else float(report.effective_share)
+
+    @property
+    def stable_features(self) -> list[str] | None:
+        """The features that the method found stable; None where it does not say."""
+        mask = getattr(self.model, "stable_features_", None)
+        return None if mask is None else self.model.feature_names_in_[mask].tolist()
+
+
+def fit(make: Callable[[], Any], train: Environment) -> Fitted:
+    """Make a model and fit it if it is not fitted yet, with its time and warnings."""
+    started = time.perf_counter()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = make()
+        if hasattr(model, "fit"):  # references come fitted
+            model.fit(train.X, train.y)
+    return Fitted(model, time.perf_counter() - started, [str(w.message) for w in caught])
+
+
+def balance_rows(train: Environment, seed: int, *, embedded: bool) -> Any:
+    """Weights of the training rows that balance the features, or the embedding of one encoder."""
+    plain: Settings = {"l1": 0.0, "refit": False, "random_state": seed}
+    model = DGBRClassifier(n_encoders=1, **plain) if embedded else GBRClassifier(**plain)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StablepredWarning)
+        return model.fit(train.X, train.y).sample_weight_

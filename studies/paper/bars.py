@@ -1,0 +1,125 @@
+"""What is asked of the library's method with its defaults, panel by panel: reached or not."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from studies.methods import BASELINES, CONSTANT, DLR, GBR, LR, ORACLE, OURS, PAPER
+from studies.paper.tables import both_gaps, by_seed
+from studies.tables import ERRORS, standard_error
+
+LEAST_SHARE = 0.05
+LEAST_F1 = 0.95
+WORLD = "{shift}, {setting}, bias on {bias on}, n = {n}, p = {p}, r = {r}"
+LARGE = 2000  # rows from which gaps and verdicts are asked for
+
+
+COLUMNS = ["bar", "panel", "world", "needed", "number", "standard error", "reached"]
+
+
+class Bar(NamedTuple):
+    """One demand on one panel.
+
+    ``number`` must reach ``needed``; NaN is undefined. Margins count from zero: by how much an
+    error is smaller than what it is compared with, with the standard error over seeds.
+    """
+
+    bar: str
+    needed: float
+    number: float
+    standard_error: float = float("nan")
+
+    @property
+    def reached(self) -> str:
+        """Yes, no, or undefined."""
+        if np.isnan(self.number):
+            return "undefined"
+        return "yes" if self.number >= self.needed else "no"
+
+
+def bars_table(runs: pd.DataFrame, lines: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Every bar of every panel; equal panels of two figures count once.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        One row per run.
+    lines : mapping of panel names to frames
+        Mean shrinkage lines.
+    """
+    rows = []
+    world = ["shift", "setting", "bias on", "stable", "n", "p", "r"]
+    for described in runs.drop_duplicates(world).to_dict("records"):
+        facts = {str(column): value for column, value in described.items()}
+        name = facts["panel"]
+        panel = runs[runs["panel"] == name]
+        text = WORLD.format_map(facts)
+        for bar in _bars(facts, panel, lines[name]):
+            rows.append((bar.bar, name, text, *bar[1:], bar.reached))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _bars(world: dict[str, Any], panel: pd.DataFrame, line: pd.DataFrame) -> Iterator[Bar]:
+    """The bars that apply to a panel."""
+    holds = world["bias on"] != "outcome"  # Assumption 1
+    varies_y, independent = world["shift"] == "P(Y|V)", world["setting"] == "S⊥V"
+    large = world["n"] >= LARGE
+    if varies_y and not holds and independent:
+        yield from _lowest(panel)
+        yield from _beyond_references(panel, line)
+        if large:
+            yield _gaps(panel, 0.75 if world["r"] > 0.8 else 0.85)
+    elif varies_y and holds:
+        yield from _assumption_1_bars(world, panel)
+    else:
+        yield _margin(panel, OURS, BASELINES, "stability")
+        yield _margin(panel, OURS, BASELINES, "average")
+    if holds and large:
+        f1 = float(by_seed(panel, OURS, "F1").mean())
+        yield Bar("F1 of stable_features_", LEAST_F1, f1)
+    if varies_y and independent:
+        for error in ERRORS:
+            yield _margin(panel, PAPER, (DLR,), error)
+    share = float(pd.to_numeric(panel["effective share"]).min())
+    yield Bar("least effective sample share of any method", LEAST_SHARE, share)
+
+
+def _assumption_1_bars(world: dict[str, Any], panel: pd.DataFrame) -> Iterator[Bar]:
+    if world["setting"] != "S⊥V":
+        yield _gaps(panel, 0.75)
+    elif world["stable"] != 0.4:
+        yield _gaps(panel, 0.8)
+    else:
+        yield _gaps(panel, 0.95)
+        yield _margin(panel, OURS, (ORACLE,), "average")
+        for error in ERRORS:
+            yield _margin(panel, GBR, (LR,), error)
+
+
+def _lowest(panel: pd.DataFrame) -> Iterator[Bar]:
+    for error in ERRORS:
+        yield _margin(panel, OURS, BASELINES, error)
+
+
+def _beyond_references(panel: pd.DataFrame, line: pd.DataFrame) -> Iterator[Bar]:
+    average, stability = (float(by_seed(panel, OURS, error).mean()) for error in ERRORS)
+    as_stable = line.loc[line["Stability_Error"] <= stability, "Average_Error"]
+    # Where no point of the line is as stable, it is compared with the most stable one.
+    nearest = line.nsmallest(1, "Stability_Error")["Average_Error"]
+    least = float((as_stable if len(as_stable) else nearest).min())
+    yield Bar(f"{OURS} below the shrinkage line (Average_Error)", 0.0, least - average)
+    yield _margin(panel, OURS, (CONSTANT,), "average")
+
+
+def _margin(panel: pd.DataFrame, method: str, others: tuple[str, ...], error: str) -> Bar:
+    """By how much the mean error of a method is smaller than the smallest of others."""
+    least = min((by_seed(panel, name, error) for name in others), key=lambda values: values.mean())
+    difference = least - by_seed(panel, method, error)
+    text = f"{method} below {', '.join(others)} ({ERRORS[error]})"
+    return Bar(text, 0.0, float(difference.mean()), standard_error(difference))
+
+
+def _gaps(panel: pd.DataFrame, needed: float) -> Bar:
+    return Bar("both gaps closed", needed, both_gaps(panel, OURS).share)
