@@ -13,7 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from stablepred.exceptions import StablepredWarning
 from stablepred.models.balanced import BalancedClassifier
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 from stablepred.worlds.environment import Environment
 

@@ -21,7 +21,8 @@ from stablepred.core.sharding import Shards, row_shards
 from stablepred.exceptions import InputError, ShardError
 from stablepred.models.balancer import GlobalBalancer
 from stablepred.models.base import StableEstimator
-from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 from stablepred.preprocessing import column_names, validated
 

@@ -6,7 +6,8 @@ from typing import Any
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.cli.options import Method
-from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 from stablepred.search import StableSearchCV
 

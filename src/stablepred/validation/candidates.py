@@ -22,7 +22,8 @@ from stablepred.exceptions import (
     InputError,
     StablepredWarning,
 )
-from stablepred.models.base import SMALL_SHARE, StableEstimator, warn_user
+from stablepred._validation import warn_user
+from stablepred.models.stages import SMALL_SHARE
 from stablepred.validation.environments import criterion_value, is_constant
 from stablepred.validation.made import Split
 
