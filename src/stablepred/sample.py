@@ -114,18 +114,24 @@ class Sample:
 
     def select(self, used: Tensor, v: Tensor) -> Self:
         """Some of the features alone, so that fewer rows are distinct; ``v`` is the rows' mass."""
-        x, y, v = (a.cpu().numpy() for a in (self.features[:, used], self.y, v))
-        rows, mass, index = group_rows(x, y, v, self.shards)
+        rows = [a.cpu().numpy() for a in (self.features[:, used], self.y, v)]
+        first, mass, index = group_rows(*rows, self.shards)
         copies = np.bincount(index, self.copies.cpu().numpy()).astype(np.float64)
         number = torch.cumsum(used.long(), 0) - 1
         pairs = [(int(number[a]), int(number[b])) for a, b in self.pairs if used[a] and used[b]]
         columns = self.origin.columns[used.cpu().numpy()]
-        x, y, mass, copies = (
-            torch.as_tensor(a).to(self.device) for a in (x[rows], y[rows], mass, copies)
+        return replace(
+            self,
+            x=add_products(self._tensor(rows[0][first]), pairs),
+            y=self._tensor(rows[1][first]),
+            mass=self._tensor(mass),
+            copies=self._tensor(copies),
+            origin=replace(self.origin, columns=columns),
+            pairs=pairs,
         )
-        origin = replace(self.origin, columns=columns)
-        wide = add_products(x, pairs)
-        return replace(self, x=wide, y=y, mass=mass, copies=copies, origin=origin, pairs=pairs)
+
+    def _tensor(self, values: FloatArray) -> Tensor:
+        return torch.as_tensor(values).to(self.device)
 
     # --- the way back ---
 
@@ -177,11 +183,12 @@ def make_sample(
     each = weight if counted else count_rows(weight, shards)
     copies = np.bincount(index, each).astype(np.float64)
     origin = Origin(names, columns, index, present, n_rows)
-    tensors = [
+    tensors = (
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
-    ]
-    return Sample(*tensors, origin, [], shards=shards)
+    )
+    x_, y_, mass_, copies_ = tensors
+    return Sample(x_, y_, mass_, copies_, origin, [], shards=shards)
 
 
 def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:

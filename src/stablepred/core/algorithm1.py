@@ -49,9 +49,7 @@ def algorithm1(
         # theta: everything that depends on the embedding.
         if network is not None and theta is not None:
             deep = cast(DeepBalance, balance)
-            theta.lower(
-                loss_of_network(sample, weights.w, solution.head, network, deep, settings)
-            )
+            theta.lower(loss_of_network(sample, weights.w, solution.head, network, deep, settings))
             l_bal = balance.prepare(sample, network)
         return solution.record(terms(), settings.strengths)
 

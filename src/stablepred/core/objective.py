@@ -75,7 +75,7 @@ def weight_l2(sample: Sample, w: Tensor) -> tuple[Tensor, Tensor]:
 
 def weight_sum(sample: Sample, w: Tensor) -> tuple[Tensor, Tensor]:
     """(sum_i mass_i w_i - 1)^2."""
-    excess = sample.total(sample.mass @ w) - 1
+    excess = sample.total((sample.mass * w).sum()) - 1
     return excess.square(), 2 * excess * torch.ones_like(w)
 
 
@@ -145,7 +145,9 @@ def all_terms(
 ) -> Terms:
     """Every term of L_mix by name, before its strength; L_Bal is given."""
     losses, errors = row_losses_and_errors(sample, head, network, outcome)
-    terms = {name: value for name, (value, _) in terms_of_weights(sample, w, losses, errors).items()}
+    terms = {
+        name: value for name, (value, _) in terms_of_weights(sample, w, losses, errors).items()
+    }
     terms |= {"balance": balance, "l2": ridge(head.beta), "l1": lasso(head.beta)}
     if network is not None:
         terms["network_l2"] = squared_norm(network.matrices())

@@ -81,9 +81,7 @@ def learn_weights(
         value = weights.lower(loss, again=True)
         w = weights.w
         imbalance, _ = l_bal(sample.mass * w)
-        terms = all_terms(
-            sample, w, solution.head, solution.network, imbalance, settings.outcome
-        )
+        terms = all_terms(sample, w, solution.head, solution.network, imbalance, settings.outcome)
         solution.record(terms, settings.strengths)
         return value
 

@@ -36,7 +36,10 @@ class Scores:
 class Evidence(Protocol):
     """A kind of evidence on which features are stably tied to the outcome."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The name of its column in ``variables_``."""
+        ...
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
         """Judge every feature under the balancing weights ``w``; None where it does not apply."""

@@ -7,6 +7,7 @@ feature is called stable if the interval of its effect excludes zero.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from torch import Tensor
@@ -30,7 +31,7 @@ class WeightedEffect:
 
     seed: int
     n_bootstrap: int = 200
-    name: str = "effect"
+    name: ClassVar[str] = "effect"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores:
         """Effects with the 2.5 % and 97.5 % quantiles of their draws."""

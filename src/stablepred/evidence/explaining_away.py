@@ -11,6 +11,7 @@ causes makes them. ``share_through_outcome`` measures how far they do.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -53,7 +54,7 @@ class ExplainingAway:
     """
 
     outcome: Outcome = BINARY
-    name: str = "explaining_away"
+    name: ClassVar[str] = "explaining_away"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores:
         """Judge every feature."""

@@ -29,11 +29,9 @@ class LinearHeads:
         self, sample: Sample, w: Tensor, l1: float | str, refit: bool | str
     ) -> Iterator[Recipe]:
         """The path of lambda_5, on all features and on the stable ones, with each refit."""
-        strengths = [float(l1)]
-        some = False
-        if l1 == "auto":
-            strengths = l1_path(sample, w, sample.features, self.settings)
-            some = bool(self.stable.any()) and not bool(self.stable.all())
+        some = l1 == "auto" and bool(self.stable.any() & ~self.stable.all())
+        path = l1_path(sample, w, sample.features, self.settings)
+        strengths = path if l1 == "auto" else [float(l1)]
         for only_stable in (False, True) if some else (False,):
             for strength in strengths:
                 for kind in (False, "weighted") if refit == "auto" else (refit,):

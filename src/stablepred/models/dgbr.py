@@ -212,13 +212,13 @@ class DGBRClassifier(PaperClassifier):
     def _start(self, sample: Sample, seed: int, label: object) -> Any:
         return start_network(self.hidden, sample, torch_generator(seed, "encoder", label))
 
-    def _recipes(
-        self, sample: Sample, solution: Solution, run: Run, *, some: bool
-    ) -> list[Recipe]:
+    def _recipes(self, sample: Sample, solution: Solution, run: Run, *, some: bool) -> list[Recipe]:
         """The path of lambda 5 on the embedding, then networks trained under the weights."""
         assert solution.network is not None
         strengths = [0.0 if self.l1 == "auto" else float(self.l1)]
-        refits = [Recipe(strengths[0], "weighted", only) for only in ((False, True) if some else (False,))]
+        refits = [
+            Recipe(strengths[0], "weighted", only) for only in ((False, True) if some else (False,))
+        ]
         if self.refit == "weighted":
             return refits
         if self.l1 == "auto":

@@ -170,18 +170,17 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
         return fit_atomically(self, fit)
 
-    def _fit_rows(
-        self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool
-    ) -> None:
+    def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
         """Rows -> sample -> stages -> fitted attributes."""
         with limit_resources(x.size):
             y = encode_outcome(self, labels, weight)
             sample = prepare_sample(self, x, y, weight, counted=counted, order=self.order)
             seed = draw_seed(self.random_state)
             with (
-                fit_checkpoint(
-                    self.checkpoint, lambda: identity_of(self, sample, seed), seed
-                ) as (checkpoint, seed),
+                fit_checkpoint(self.checkpoint, lambda: identity_of(self, sample, seed), seed) as (
+                    checkpoint,
+                    seed,
+                ),
                 fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
             ):
                 self.random_state_ = seed
@@ -425,7 +424,9 @@ def make_folds(
     return folds
 
 
-def encoder_in_user_order(sample: Sample, network: AutoEncoder) -> list[tuple[FloatArray, FloatArray]]:
+def encoder_in_user_order(
+    sample: Sample, network: AutoEncoder
+) -> list[tuple[FloatArray, FloatArray]]:
     """The encoder over all features as the user orders them; constant ones count zero."""
     layers = [(weight.cpu().numpy(), bias.cpu().numpy()) for weight, bias in network.encoder]
     weight, bias = layers[0]
@@ -448,5 +449,3 @@ def start_network(
     width = max(2, sample.n_features // 2)
     widths = (width, width) if hidden is None else tuple(map(int, hidden))
     return AutoEncoder.random(sample.x.shape[1], widths, generator, sample.device)
-
-

@@ -22,7 +22,6 @@ from stablepred._validation import (
     check_at_least,
     check_one_of,
     check_sample_weight,
-    column_names,
     fit_atomically,
     validate,
 )
@@ -637,6 +636,4 @@ def _choose_among_all(
 def _store_network(sample: Sample, predictor: Predictor) -> FittedNetwork:
     assert predictor.network is not None
     layers = encoder_in_user_order(sample, predictor.network)
-    return FittedNetwork(
-        layers, predictor.head.beta.cpu().numpy(), float(predictor.head.intercept)
-    )
+    return FittedNetwork(layers, predictor.head.beta.cpu().numpy(), float(predictor.head.intercept))

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred.exceptions import InputError, TableWarning
 from stablepred._validation import fit_atomically
+from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import Storable, storable
 from stablepred.tables.columns import (
     Column,

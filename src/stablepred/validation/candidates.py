@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from stablepred._random import child_seed
+from stablepred._validation import warn_user
 from stablepred.core.threads import threads_for
 from stablepred.exceptions import (
     ConstantPredictionWarning,
@@ -22,7 +23,6 @@ from stablepred.exceptions import (
     InputError,
     StablepredWarning,
 )
-from stablepred._validation import warn_user
 from stablepred.models.stages import SMALL_SHARE
 from stablepred.validation.environments import criterion_value, is_constant
 from stablepred.validation.made import Split

@@ -14,6 +14,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
+from stablepred._validation import (
+    check_at_least,
+    check_one_of,
+    check_sample_weight,
+    column_names,
+    fit_atomically,
+    warn_user,
+)
 from stablepred.evaluation.metrics import listed_environments
 from stablepred.exceptions import (
     ConstantPredictionWarning,
@@ -21,9 +29,6 @@ from stablepred.exceptions import (
     InputError,
     StablepredWarning,
 )
-from stablepred._validation import fit_atomically
-from stablepred._validation import check_at_least, check_one_of, warn_user
-from stablepred._validation import check_sample_weight, column_names
 from stablepred.validation.adaptive import adaptive_search
 from stablepred.validation.candidates import (
     Outcome,

@@ -1,6 +1,7 @@
 """Global balancing of an embedding (paper, eq. 17).
 
-    L_Bal(v) = sum_j || phi(X_{-j})' (v * x_j) / v'x_j - phi(X_{-j})' (v * (1 - x_j)) / v'(1 - x_j) ||^2
+    L_Bal(v) = sum_j || phi(X_{-j})' (v * x_j) / v'x_j
+                        - phi(X_{-j})' (v * (1 - x_j)) / v'(1 - x_j) ||^2
 
 as in ``raw.py``, with phi an encoder. Rows with x_ij = 0 are their own X_{-j} and need no second
 encoding.
