@@ -114,16 +114,16 @@ class Sample:
 
     def select(self, used: Tensor, v: Tensor) -> Self:
         """Some of the features alone, so that fewer rows are distinct; ``v`` is the rows' mass."""
-        rows = [a.cpu().numpy() for a in (self.features[:, used], self.y, v)]
-        first, mass, index = group_rows(*rows, self.shards)
+        features, outcome = self.features[:, used].cpu().numpy(), self.y.cpu().numpy()
+        first, mass, index = group_rows(features, outcome, v.cpu().numpy(), self.shards)
         copies = np.bincount(index, self.copies.cpu().numpy()).astype(np.float64)
         number = torch.cumsum(used.long(), 0) - 1
         pairs = [(int(number[a]), int(number[b])) for a, b in self.pairs if used[a] and used[b]]
         columns = self.origin.columns[used.cpu().numpy()]
         return replace(
             self,
-            x=add_products(self._tensor(rows[0][first]), pairs),
-            y=self._tensor(rows[1][first]),
+            x=add_products(self._tensor(features[first]), pairs),
+            y=self._tensor(outcome[first]),
             mass=self._tensor(mass),
             copies=self._tensor(copies),
             origin=replace(self.origin, columns=columns),

@@ -86,7 +86,7 @@ def candidate_model(estimator: Any, params: Params, seed: int) -> Any:
     except (ValueError, AttributeError) as error:
         raise InputError(f"param_grid does not fit the estimator: {error}") from error
     for part in (model, *model.get_params().values()):
-        if isinstance(part, StableEstimator):
+        if hasattr(part, "checkpoint"):
             part.set_params(checkpoint=None)
     seeds = {
         name: child_seed(seed, "estimator")
