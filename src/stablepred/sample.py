@@ -191,6 +191,16 @@ def make_sample(
     return Sample(x_, y_, mass_, copies_, origin, [], shards=shards)
 
 
+def sample_of_rows(x: FloatArray, y: FloatArray) -> Sample:
+    """A sample whose rows are these, one by one, and whose columns are these, in their order."""
+    n, p = x.shape
+    names = [f"x{j}" for j in range(p)]
+    origin = Origin(names, np.arange(p), np.arange(n), np.ones(n, dtype=bool), n)
+    rows, outcome = (torch.as_tensor(a, dtype=torch.float64) for a in (x, y))
+    ones = torch.ones_like(outcome)
+    return Sample(rows, outcome, ones / n, ones, origin, [])
+
+
 def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
     """How many rows each row stands for, for intervals and folds.
 
