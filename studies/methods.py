@@ -82,7 +82,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     DLR: {"network_l2": [1e-4, 3e-4, 1e-3, 3e-3]},
     GBR: {"weight_l2": [0.01, 0.1], "l1": ["auto", 0.01]},
     DGBR: {"weight_l2": [0.01, 0.1], "head": ["embedding", "features"]},
-    OURS: {"cv": [3, 5]},
+    OURS: {"cv": [2, 3, 4, 5]},
     PAPER: {"balance": [1.0, 10.0], "weight_l2": [1.0, 3.0]},
 }
 # The strengths of L_mix that figure 12 varies: symbol, parameter of PAPER, values.

@@ -69,7 +69,7 @@ def test_tables_are_there_as_markdown_and_as_csv(whole):
     for title in ("## Bars", "## The paper's claims", "## All panels", "## Tuned"):
         assert title in text
     panels = pd.read_csv(folder / "paper-panels.csv")
-    assert len(panels) == (9 + 3 + 5 * 3 + 14) * 8
+    assert len(panels) == (9 + 3 + 5 * 3 + 14) * 9
     assert set(pd.read_csv(folder / "paper-claims.csv")["verdict"]) == {"holds", "does not hold"}
     trends = pd.read_csv(folder / "paper-trends.csv")
     assert "Average_Error falls, then rises as λ1 grows" in set(trends["claim"])
@@ -115,7 +115,7 @@ def test_a_damaged_record_is_computed_again(tmp_path, monkeypatch):
     path = tmp_path / "paper" / "records.jsonl"
     path.write_text(path.read_text()[:-40])
     computed.clear()
-    with pytest.warns(StablepredWarning, match="line 6: not a complete record"):
+    with pytest.warns(StablepredWarning, match="line 7: not a complete record"):
         assert reproduce(*arguments).exit_code == 0
     assert computed == ["DGBR (paper)"]
 

@@ -161,6 +161,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     sample_weight_ : ndarray of shape (n_samples,)
         Balancing weights, under which the effects are measured.
     balance_report_ : BalanceReport
+    history_, n_iter_ : as in :class:`GBRClassifier`, of the balancing weights.
     estimator_ : the fitted estimator
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
     random_state_ : int
@@ -307,7 +308,10 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _describe_screening(self, sample: Sample, screening: "Screening") -> None:
-        verdict, w = screening.verdict, screening.solution.w
+        verdict, solution = screening.verdict, screening.solution
+        w = solution.w
+        self.history_ = {name: np.array(values) for name, values in solution.history.items()}
+        self.n_iter_ = len(self.history_["total"])
         self.stable_features_ = sample.to_user_columns(verdict.stable)
         self.share_through_outcome_ = verdict.share
         self.sample_weight_ = sample.to_user_rows(w)
