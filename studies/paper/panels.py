@@ -226,7 +226,7 @@ def _verdict(model: Any, world: SyntheticWorld) -> Result:
     true = np.isin(names, world.stable_features)
     aucs = {
         evidence: round(float(roc_auc_score(true, values)), 4)
-        for evidence, values in _evidence(model.feature_effects_)
+        for evidence, values in _evidence(_effects(model))
     }
     return {
         "stable_features": names[model.stable_features_].tolist(),
@@ -235,13 +235,17 @@ def _verdict(model: Any, world: SyntheticWorld) -> Result:
     }
 
 
+def _effects(model: Any) -> pd.DataFrame:
+    effects = getattr(model, "feature_effects_", None)
+    return model.variables_ if effects is None else effects
+
+
 def _evidence(effects: pd.DataFrame) -> Iterator[tuple[str, np.ndarray]]:
     """Scores that should be larger for stable features: the effect in units of its interval."""
     width = (effects["high"] - effects["low"]).to_numpy()
     yield "effect", np.abs(effects["effect"].to_numpy()) / np.maximum(width, 1e-12)
-    for name in effects.columns.difference(["feature", "effect", "low", "high", "stable"]):
-        if pd.api.types.is_numeric_dtype(effects[name]):
-            yield str(name), effects[name].to_numpy(np.float64)
+    if "explaining_away" in effects:
+        yield "explaining_away", effects["explaining_away"].to_numpy(np.float64)
 
 
 def _encoder(model: Any) -> Result:

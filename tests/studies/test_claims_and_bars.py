@@ -92,7 +92,7 @@ def test_a_gap_is_undefined_where_lr_is_not_clearly_worse_than_the_oracle():
 
 
 def test_the_runs_table_has_a_row_per_panel_seed_and_method(runs, panels):
-    assert len(runs) == len(panels) * len(SEEDS) * 7
+    assert len(runs) == len(panels) * len(SEEDS) * 8
     assert runs["average"].notna().all()
     first = runs.iloc[0]
     assert (first["figure"], first["panel"]) == ("figure-4", "figure-4a")

@@ -76,7 +76,7 @@ def test_tables_are_there_as_markdown_and_as_csv(whole):
     bars = pd.read_csv(folder / "paper-bars.csv")
     assert "figure-5a" not in set(bars["panel"])  # it is 4h
     tuned = pd.read_csv(folder / "paper-tuned.csv")
-    assert len(tuned) == 8 * 5  # of the paper, n = 2000
+    assert len(tuned) == 8 * 6  # of the paper, n = 2000
     assert set(tuned["n"]) == {2000}
 
 
