@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,24 +13,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval, StrOptions
-from threadpoolctl import threadpool_limits
 
 from stablepred._random import RandomState, child_seed, root_seed
-from stablepred.exceptions import (
-    ConstantPredictionWarning,
-    DegenerateWeightsWarning,
-    InputError,
-)
+from stablepred.exceptions import InputError
 from stablepred.validation.adaptive import search_adaptively
-from stablepred.validation.candidates import fit_arguments, prepare
+from stablepred.validation.candidates import CandidateSearch, fit_arguments, prepare
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
-from stablepred.validation.folds import (
-    Fold,
-    Rows,
-    constant_error,
-    make_folds,
-    use_environments,
-)
+from stablepred.validation.folds import Fold, Rows, constant_error, make_folds, use_environments
 from stablepred.validation.noisy import doubt_verdict, find_noisy, select_noisy
 from stablepred.validation.scoring import (
     EnvironmentScorer,
@@ -138,13 +128,10 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         "stability_weight": [Interval(Real, 0, None, closed="left")],
         "validation": [StrOptions(set(KINDS))],
         "rates": ["array-like"],
+        "refit": ["boolean"],
         "random_state": ["random_state"],
     }
-    # Parameters of GridSearchCV that are fixed here.
-    scoring: Any = None
-    pre_dispatch = "2*n_jobs"
-    error_score = np.nan
-    return_train_score = False
+    scoring: Any = None  # as GridSearchCV knows it; here it is the criterion
 
     def __init__(
         self,
@@ -207,34 +194,32 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         scorer = EnvironmentScorer(
             names, folds, rows.target, constant, self.criterion, self.stability_weight
         )
-        # scikit-learn searches with a copy, so that a failure leaves this object as it was.
-        settings = {
-            "estimator": prepare(self.estimator, seed),
-            "cv": [(fold.train, fold.test) for fold in folds],
-            "refit": (lambda results: self._choose(scorer.summarize(results)))
-            if self.refit
-            else False,
-            "random_state": seed,
-        }
-        search = type(self)(**self.get_params(deep=False) | settings)
-        search.scoring = scorer
-        arguments = fit_arguments(search.estimator, rows.weight)
+        search = CandidateSearch(
+            prepare(self.estimator, seed),
+            self.param_grid,
+            scoring=scorer,
+            refit=self.refit and (lambda results: _best(scorer.summarize(results))),
+            cv=[(fold.train, fold.test) for fold in folds],
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        search.propose = partial(self._propose, scorer, seed)
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
-            GridSearchCV.fit(search, rows.X, rows.y, **arguments)
+            search.fit(rows.X, rows.y, **fit_arguments(search.estimator, rows.weight))
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
-        search.best_index_ = best = self._choose(results)
+        search.best_index_ = best = _best(results)
         search.best_params_ = results["params"][best]
         search.best_score_ = float(results["mean_test_score"][best])
         search.noisy_features_, search.constant_error_, search.random_state_ = noisy, constant, seed
+        chosen = {name: column[best] for name, column in results.items()}
+        if self.refit and not chosen["constant"]:
+            fitted = positive_probability(search.best_estimator_, rows.X)
+            chosen["constant"] = is_constant(fitted, rows.target)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
-        vars(self).update({k: value for k, value in vars(search).items() if k.endswith("_")})
-        if self.refit:
-            probability = positive_probability(self.best_estimator_, rows.X)
-            results["constant"][best] |= is_constant(probability, rows.target)
-        chosen = {name: column[best] for name, column in results.items()}
+        self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
         doubts = [find_doubt(chosen, constant)]
         if self.environments is None and self.noisy_features is None:
             doubts.append(doubt_verdict(noisy))
@@ -274,46 +259,35 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
         return noisy, [f"r={rate:g}" for rate in self.rates], folds
 
-    def _run_search(self, evaluate_candidates: Callable[[Any], Results]) -> None:
-        """Let scikit-learn evaluate the grid, a sample of it, or what Optuna proposes."""
+    def _propose(self, scorer: EnvironmentScorer, seed: int, evaluate: Callable[..., Any]) -> None:
+        """Hand the grid, a sample of it, or what Optuna proposes to scikit-learn."""
+        grid, draws = self.param_grid, child_seed(seed, "candidates")
 
-        def evaluate(candidates: Any) -> Results:
-            seeded = [{k: prepare(v, seed) for k, v in params.items()} for params in candidates]
-            return evaluate_candidates(seeded)
+        def evaluate_seeded(candidates: Any) -> Results:
+            results: Results = evaluate(
+                [
+                    {name: prepare(value, seed) for name, value in params.items()}
+                    for params in candidates
+                ]
+            )
+            return results
 
-        seed, grid = self.random_state, self.param_grid
-        draws = child_seed(seed, "candidates")
-        with threadpool_limits(1), warnings.catch_warnings():
-            for category in (ConstantPredictionWarning, DegenerateWeightsWarning):
-                warnings.simplefilter("ignore", category)  # marked in the results
-            warnings.filterwarnings("ignore", message="One or more of the test scores are non-fin")
-            if self.sampler == "optuna":
-                search_adaptively(
-                    grid,
-                    self.n_iter,
-                    draws,
-                    lambda params: self.scoring.summarize(evaluate([params]))["criterion"][-1],
-                )
-            elif self.n_iter is None:
-                evaluate(ParameterGrid(grid))
-            else:
-                evaluate(ParameterSampler(grid, self.n_iter, random_state=draws))
+        def criterion(params: dict[str, Any]) -> float:
+            return float(scorer.summarize(evaluate_seeded([params]))["criterion"][-1])
 
-    def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
-        """Tell the scorer, besides what scikit-learn routes, which rows are held out."""
-        routed = super()._get_routed_params_for_fit(params)
-        weight = next((v for name, v in params.items() if name.endswith("sample_weight")), None)
-        rows = np.arange(len(self.scoring.target))
-        routed.scorer.score = {"rows": rows, "sample_weight": weight}
-        return routed
-
-    def _choose(self, results: Results) -> int:
-        if callable(self.refit):
-            return int(self.refit(results))
-        return int(np.argmin(results["rank_test_score"]))
+        if self.sampler == "optuna":
+            search_adaptively(grid, int(self.n_iter or 0), draws, criterion)
+        elif self.n_iter is None:
+            evaluate_seeded(ParameterGrid(grid))
+        else:
+            evaluate_seeded(ParameterSampler(grid, self.n_iter, random_state=draws))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = False
         return tags
+
+
+def _best(results: Results) -> int:
+    return int(np.argmin(results["rank_test_score"]))
