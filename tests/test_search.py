@@ -7,11 +7,12 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.stats import loguniform
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -394,6 +395,24 @@ def test_sample_weights_reach_every_fit_and_the_errors():
     assert not np.allclose(
         plain.cv_results_["criterion"], search().fit(X, Y).cv_results_["criterion"]
     )
+
+
+def test_metadata_routing_hands_weights_to_the_steps_that_ask_for_them():
+    weight = np.where(np.arange(600) % 2, 3.0, 1.0)
+    steps = StandardScaler(with_mean=False, with_std=False), LogisticRegression()
+    grid = {"logisticregression__C": GRID["C"]}
+    plain = search(make_pipeline(*steps), grid).fit(X, Y, sample_weight=weight)
+    with config_context(enable_metadata_routing=True):
+        scaler, model = steps
+        scaler.set_fit_request(sample_weight=False)
+        model.set_fit_request(sample_weight=True)
+        routed = search(make_pipeline(scaler, model), grid).fit(X, Y, sample_weight=weight)
+    same_results(plain, routed)
+
+
+def test_a_search_can_be_cross_validated():
+    scores = cross_val_score(search(cv=2), X, Y, cv=3, error_score="raise")
+    assert ((scores > 0.5) & (scores <= 1)).all()
 
 
 # --- failed, warned ---

@@ -285,7 +285,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
-        tags.input_tags.sparse = False
+        tags.input_tags.sparse = tags.array_api_support = False
         return tags
 
 
