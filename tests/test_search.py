@@ -584,8 +584,9 @@ def test_when_no_feature_is_found_noisy_the_search_says_so():
     rng = np.random.default_rng(0)
     x = pd.DataFrame(rng.integers(0, 2, (800, 3)), columns=list("abc"))
     y = (x.sum(axis=1) + rng.normal(0, 0.3, 800) > 1.5).astype(int)
-    with pytest.warns(StablepredWarning, match="no feature was found noisy"):
+    with pytest.warns(StablepredWarning, match="no feature was found noisy") as caught:
         found = search(noisy_features=None).fit(x, y)
+    assert caught[0].filename == __file__
     np.testing.assert_allclose(found.cv_results_["stability_error"], 0, atol=1e-12)
 
 

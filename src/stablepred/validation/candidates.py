@@ -1,33 +1,50 @@
 """Candidates, and scikit-learn's search over them."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from stablepred._random import child_seed
 from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning
 from stablepred.io.save import Storable
+from stablepred.validation.adaptive import search_adaptively
 
 
 class CandidateSearch(GridSearchCV):
     """``GridSearchCV`` that fits on one thread and tells its scorer which rows are held out."""
 
-    propose: Callable[[Any], Any]  # hands candidates to scikit-learn's ``evaluate_candidates``
+    n_iter: int | None = None  # random draws or Optuna's trials, instead of the whole grid
+    sampler: str | None = None
+    seed = 0
 
     def _run_search(self, evaluate_candidates: Callable[[Any], Any]) -> None:
+        def evaluate(candidates: Iterable[dict[str, Any]]) -> Any:
+            return evaluate_candidates(
+                [{k: prepare(v, self.seed) for k, v in params.items()} for params in candidates]
+            )
+
+        def criterion(params: dict[str, Any]) -> float:
+            return float(self.scoring.summarize(evaluate([params]))["criterion"][-1])
+
+        grid, draws = self.param_grid, child_seed(self.seed, "candidates")
         with threadpool_limits(1), warnings.catch_warnings():
             for category in (ConstantPredictionWarning, DegenerateWeightsWarning):
                 warnings.simplefilter("ignore", category)  # marked in the results
             warnings.filterwarnings("ignore", message="One or more of the test scores are non-fin")
-            self.propose(evaluate_candidates)
+            if self.n_iter is None:
+                evaluate(ParameterGrid(grid))
+            elif self.sampler is None:
+                evaluate(ParameterSampler(grid, self.n_iter, random_state=draws))
+            else:
+                search_adaptively(grid, self.n_iter, draws, criterion)
 
     def _get_routed_params_for_fit(self, params: dict[str, Any]) -> Any:
         routed = super()._get_routed_params_for_fit(params)

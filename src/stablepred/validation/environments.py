@@ -45,22 +45,10 @@ def validation_environments(
     sample_weight: FloatArray | None = None,
     rates: Sequence[float] = RATES,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield, for each rate, 0/1 features and the weight of every row.
+    """Yield, for each rate, 0/1 features (n, p) and the weight of every row.
 
-    Parameters
-    ----------
-    kind : {"redraw", "resample"}
-        How the noisy features come to follow the outcome; see the module's docstring.
-    x, y : arrays of shape (n, p) and (n,)
-        0/1 features and outcome of held-out rows.
-    noisy : boolean array of shape (p,)
-        The features to change.
-    rng : numpy.random.Generator
-        For redrawing. Resampling draws nothing: it gives the weights instead.
-    sample_weight : array of shape (n,), optional
-        Weights of the rows; one if not given.
-    rates : sequence of float
-        One environment each.
+    ``kind`` is "redraw" or "resample"; ``x`` and ``y`` are 0/1 features and outcome of held-out
+    rows, ``noisy`` masks the features to change. Only redrawing uses ``rng``.
     """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if kind == "redraw":

@@ -29,18 +29,15 @@ def find_noisy(
         judge.fit(x[:, order], target, sample_weight=weight)
     mask = np.empty(len(names), dtype=bool)
     mask[order] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
+    if mask.all() or not mask.any():
+        warnings.warn(
+            f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "
+            "environments say little about stability. Name the features that may change in "
+            "noisy_features=, or pass environments=.",
+            StablepredWarning,
+            stacklevel=4,  # the caller of the search's fit
+        )
     return mask
-
-
-def doubt_verdict(noisy: BoolArray) -> Warning | None:
-    """Environments say little where all of the features were found noisy, or none."""
-    if 0 < noisy.sum() < len(noisy):
-        return None
-    return StablepredWarning(
-        f"{'every' if noisy.all() else 'no'} feature was found noisy, so that the validation "
-        "environments say little about stability. Name the features that may change in "
-        "noisy_features=, or pass environments=."
-    )
 
 
 def select_noisy(chosen: Any, names: Sequence[Any]) -> BoolArray:

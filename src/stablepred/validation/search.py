@@ -1,9 +1,8 @@
 """The search: scikit-learn's, with candidates scored in validation environments."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -11,16 +10,15 @@ import numpy as np
 from joblib import parallel_config
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from stablepred._random import RandomState, child_seed, root_seed
+from stablepred._random import RandomState, root_seed
 from stablepred.exceptions import InputError
-from stablepred.validation.adaptive import search_adaptively
 from stablepred.validation.candidates import CandidateSearch, fit_arguments, prepare
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
 from stablepred.validation.folds import Fold, Rows, constant_error, make_folds, use_environments
-from stablepred.validation.noisy import doubt_verdict, find_noisy, select_noisy
+from stablepred.validation.noisy import find_noisy, select_noisy
 from stablepred.validation.scoring import (
     EnvironmentScorer,
     Results,
@@ -63,8 +61,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         Lambda in the sum above.
     validation : {"redraw", "resample"}, default="redraw"
         How the noisy features come to follow the outcome: their columns are redrawn together, or
-        the rows are reweighted (the paper's non-random resampling). The tuning study, ``stablepred
-        reproduce tuning-study``, compares them; redrawing has less regret.
+        the rows are reweighted (the paper's non-random resampling). In the tuning study redrawing
+        chooses better.
     rates : sequence of float, default=.1, .2 ... .9
         The environments: shares of the rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
@@ -106,8 +104,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     Notes
     -----
     Columns that are not 0/1 are cut at their mean to tell agreement with the outcome; where a
-    value has to change side, one is drawn from those on the other side. A ``fit`` that fails
-    leaves the search as it was.
+    value has to change side, one is drawn from those on the other side.
 
     Examples
     --------
@@ -178,8 +175,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         y : array-like of shape (n_samples,)
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in the fits and in the errors. Rows of weight zero are as if
-            absent.
+            Weights of the rows in fits and errors. Rows of weight zero are as if absent.
 
         Returns
         -------
@@ -203,7 +199,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        search.propose = partial(self._propose, scorer, seed)
+        search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
             search.fit(rows.X, rows.y, **fit_arguments(search.estimator, rows.weight))
@@ -220,10 +216,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
-        doubts = [find_doubt(chosen, constant)]
-        if self.environments is None and self.noisy_features is None:
-            doubts.append(doubt_verdict(noisy))
-        for doubt in filter(None, doubts):
+        if (doubt := find_doubt(chosen, constant)) is not None:
             warnings.warn(doubt, stacklevel=2)
         return self
 
@@ -238,8 +231,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
         if len(self.rates) < 2 or not all(0 < rate < 1 for rate in self.rates):
             raise InputError(
-                "rates must be two or more numbers strictly between 0 and 1, one per validation "
-                f"environment, but are {self.rates!r}."
+                f"rates must be two or more numbers strictly between 0 and 1, not {self.rates!r}."
             )
 
     def _make_folds(self, whole: Rows, rows: Rows, seed: int) -> tuple[Any, list[str], list[Fold]]:
@@ -258,29 +250,6 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             noisy = select_noisy(self.noisy_features, rows.names)
         folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
         return noisy, [f"r={rate:g}" for rate in self.rates], folds
-
-    def _propose(self, scorer: EnvironmentScorer, seed: int, evaluate: Callable[..., Any]) -> None:
-        """Hand the grid, a sample of it, or what Optuna proposes to scikit-learn."""
-        grid, draws = self.param_grid, child_seed(seed, "candidates")
-
-        def evaluate_seeded(candidates: Any) -> Results:
-            results: Results = evaluate(
-                [
-                    {name: prepare(value, seed) for name, value in params.items()}
-                    for params in candidates
-                ]
-            )
-            return results
-
-        def criterion(params: dict[str, Any]) -> float:
-            return float(scorer.summarize(evaluate_seeded([params]))["criterion"][-1])
-
-        if self.sampler == "optuna":
-            search_adaptively(grid, int(self.n_iter or 0), draws, criterion)
-        elif self.n_iter is None:
-            evaluate_seeded(ParameterGrid(grid))
-        else:
-            evaluate_seeded(ParameterSampler(grid, self.n_iter, random_state=draws))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
