@@ -144,7 +144,9 @@ def test_a_search_does_not_depend_on_the_number_of_jobs(table, tmp_path):
         )
 
     one, two = search(1), search(2)
-    for name in one.cv_results_.keys() - {"mean_fit_time", "params"}:
+    for name in one.cv_results_.keys() - {"params"}:
+        if name.endswith("_time"):
+            continue
         np.testing.assert_array_equal(one.cv_results_[name], two.cv_results_[name], err_msg=name)
     assert content(one.best_estimator_, tmp_path) == content(two.best_estimator_, tmp_path)
 

@@ -46,24 +46,17 @@ def test_the_logging_of_optuna_is_left_as_it_was():
     assert optuna.logging.get_verbosity() == before
 
 
-@pytest.mark.parametrize("wrong", [{"n_iter": None}, {"grid": [GRID]}, {"grid": {}}])
+@pytest.mark.parametrize("wrong", [{"n_iter": None}, {"grid": [GRID]}])
 def test_it_needs_n_iter_and_one_dict(wrong):
     with pytest.raises(InputError, match="needs n_iter"):
         search(**wrong).fit(TRAIN.X, TRAIN.y)
 
 
-def test_an_interrupt_keeps_what_was_evaluated(monkeypatch):
-    from stablepred.validation import search as stable_search
-
-    real, calls = stable_search.outcome_of, []
-
-    def interrupted(*arguments):
-        calls.append(1)
-        if len(calls) > 4:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(stable_search, "outcome_of", interrupted)
-    with pytest.warns(UserWarning, match="interrupted after 2 candidates"):
-        fitted = search().fit(TRAIN.X, TRAIN.y)
-    assert len(fitted.cv_results_["params"]) == 2
+def test_a_candidate_that_always_fails_is_left_out_and_if_all_do_the_first_error_is_raised():
+    few = {"grid": {"solver": ["lbfgs", "none of these"]}, "n_iter": 8}
+    fitted = search(**few).fit(TRAIN.X, TRAIN.y)
+    tried = fitted.cv_results_["params"]
+    assert 1 <= len(tried) < 8
+    assert {params["solver"] for params in tried} == {"lbfgs"}
+    with pytest.raises(ValueError, match="none of these"):
+        search(grid={"solver": ["none of these"]}, n_iter=2).fit(TRAIN.X, TRAIN.y)

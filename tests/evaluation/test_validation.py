@@ -103,7 +103,9 @@ def test_the_two_kinds_change_columns_or_weights_but_not_both():
     count = np.arange(1.0, 101.0)
     kinds = {
         kind: list(
-            validation_environments(kind, x, y, noisy, np.random.default_rng(0), count=count)
+            validation_environments(
+                kind, x, y, noisy, np.random.default_rng(0), sample_weight=count
+            )
         )
         for kind in ("redraw", "resample")
     }

@@ -10,7 +10,6 @@ from sklearn.linear_model import LogisticRegression
 
 from stablepred.exceptions import InputError
 from stablepred.search import StableSearchCV
-from stablepred.validation.candidates import Outcome, results_table
 from stablepred.validation.environments import (
     CRITERIA,
     KINDS,
@@ -20,7 +19,9 @@ from stablepred.validation.environments import (
     resampling_weights,
     validation_environments,
 )
-from stablepred.validation.made import Rows, folds, named_noisy
+from stablepred.validation.folds import Rows, split
+from stablepred.validation.noisy import select_noisy
+from stablepred.validation.scoring import EnvironmentScorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 ERRORS = arrays(
@@ -73,7 +74,13 @@ def test_environments_change_the_noisy_columns_alone(table, kind, rates, data):
     before = x.copy()
     made = list(
         validation_environments(
-            kind, x, y.astype(float), noisy, np.random.default_rng(0), count=count, rates=rates
+            kind,
+            x,
+            y.astype(float),
+            noisy,
+            np.random.default_rng(0),
+            sample_weight=count,
+            rates=rates,
         )
     )
     assert len(made) == len(rates)
@@ -87,38 +94,45 @@ def test_environments_change_the_noisy_columns_alone(table, kind, rates, data):
 
 
 @st.composite
-def outcomes(draw):
-    """What two folds gave for some candidates; some failed, some are constant."""
-    n_environments = draw(st.integers(2, 4))
-    sums = arrays(np.float64, n_environments, elements=st.floats(0, 5))
-    fit = st.builds(
-        Outcome,
-        squares=sums,
-        totals=st.just(np.full(n_environments, 5.0)),
-        constant=st.booleans(),
-        share=st.floats(0.001, 1) | st.just(float("nan")),
-        error=st.none() | st.none() | st.builds(ValueError),
-    )
-    folds_of = st.lists(fit, min_size=2, max_size=2)
-    return n_environments, draw(st.lists(folds_of, min_size=1, max_size=6))
+def scored(draw):
+    """scikit-learn's table of what two folds gave for some candidates; some failed."""
+    n, names = draw(st.integers(1, 6)), [f"r={k}" for k in range(draw(st.integers(2, 4)))]
+
+    def column(elements):
+        return draw(arrays(np.float64, n, elements=elements))
+
+    failed = column(st.sampled_from([1.0, 1.0, np.nan]))
+    results = {"params": [{"C": k} for k in range(n)]}
+    results["mean_test_constant"] = column(st.sampled_from([0.0, 0.0, 0.5, 1.0])) * failed
+    for k in range(2):
+        results[f"split{k}_test_share"] = column(st.floats(0.001, 1) | st.just(np.nan))
+    for name in names:
+        results[f"mean_test_squares {name}"] = column(st.floats(0, 5)) * failed
+        results[f"mean_test_weight {name}"] = np.full(n, 5.0) * failed
+    return names, results, np.isnan(failed)
 
 
-@given(outcomes(), st.floats(0, 1), st.sampled_from(CRITERIA))
+@given(scored(), st.floats(0, 1), st.sampled_from(CRITERIA))
 def test_ranks_are_complete_and_marked_candidates_come_last(made, constant_error, criterion):
-    n_environments, fits = made
-    candidates = [{"C": k} for k in range(len(fits))]
-    names = [f"r={k}" for k in range(n_environments)]
-    table = results_table(candidates, names, fits, constant_error, criterion, 5.0)
+    names, results, failed = made
+    scorer = EnvironmentScorer(names, [None, None], np.ones(3), constant_error, criterion)
+    if failed.all():
+        with pytest.raises(InputError, match="no candidate"):
+            scorer.summarize(results)
+        return
+    table = scorer.summarize(results)
     ranks = table["rank_test_score"]
-    assert sorted(ranks) == list(range(1, len(fits) + 1))
-    marked = table["uninformative"] | table["collapsed"] | table["constant"] | table["failed"]
+    assert sorted(ranks) == list(range(1, len(failed) + 1))
+    np.testing.assert_array_equal(table["failed"], failed)
+    marked = table["uninformative"] | table["collapsed"] | table["constant"] | failed
     if (~marked).any():
         assert ranks[~marked].max() == (~marked).sum()
         best = int(np.argmin(ranks))
         assert table["criterion"][best] == table["criterion"][~marked].min()
-    failed = table["failed"]
-    if failed.any() and not failed.all():
+    if failed.any():
         assert ranks[failed].min() > ranks[~failed].max()
+    smaller = np.fmin(results["split0_test_share"], results["split1_test_share"])
+    np.testing.assert_array_equal(table["effective_share"], smaller)
 
 
 @given(labelled(BITS, rows=(4, 20)), st.integers(2, 5), st.integers(0, 100))
@@ -126,7 +140,7 @@ def test_folds_hold_every_row_out_once(table, n_folds, seed):
     x, y, _ = table
     rows = Rows(x, y, y.astype(float), None)
     try:
-        splits = list(folds(rows, n_folds, seed))
+        splits = list(split(rows, n_folds, seed))
     except InputError:
         assert min(y.sum(), (1 - y).sum()) < 2
         return
@@ -144,7 +158,7 @@ ITEMS = st.sampled_from([*NAMES, "d", 0, 2, 3, -1, True, False, None, 0.5])
 @given(st.lists(ITEMS, max_size=4) | st.sampled_from(["a", "d", ""]))
 def test_noisy_features_are_named_or_refused(chosen):
     try:
-        mask = named_noisy(chosen, NAMES)
+        mask = select_noisy(chosen, NAMES)
     except InputError:
         return
     assert mask.dtype == bool

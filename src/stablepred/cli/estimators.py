@@ -33,4 +33,4 @@ def make_estimator(method: Method, seed: int, *, tune: bool) -> Any:
     estimator = METHODS[method](seed)
     if not tune:
         return estimator
-    return StableSearchCV(estimator, GRIDS[method], cv=3, random_state=seed, verbose=1)
+    return StableSearchCV(estimator, GRIDS[method], cv=3, random_state=seed)

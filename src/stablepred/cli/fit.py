@@ -1,7 +1,7 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,8 +76,7 @@ def fit(
         dropped = dropped_columns(drop, file.columns, target)
         with _encoded(file, target, dropped, positive, overlap, estimator) as encoded:
             _describe_columns(encoded, file.columns)
-            # A search has a bar of its own.
-            shown = nullcontext() if tune else working(f"fitting {method}")
+            shown = working(f"{'tuning' if tune else 'fitting'} {method}")
             with warnings_as_lines(), shown, interruptible(checkpoint):
                 model = encoded.fit(estimator)
         _describe_model(model)

@@ -1,1 +1,1 @@
-"""Environments made from training rows, and searches on them."""
+"""Environments made from training rows, and the search that scores candidates in them."""

@@ -1,9 +1,9 @@
 """Validation environments made from training data alone (paper, section 5.3).
 
-In the environment of rate r each feature found noisy equals the outcome with probability r given
-the outcome; the rate of the outcome itself stays as observed. Two ways to get there:
+In the environment of rate r each noisy feature equals the outcome with probability r given the
+outcome; the base rate of the outcome stays as observed. Two ways to get there:
 
-- *redraw*: the noisy columns are drawn anew, together, whatever they were before. Everything else
+- *redraw*: the noisy columns are drawn again, together, whatever they were before. Everything else
   stays as observed.
 - *resample* (the paper's "non-random resampling"): the rows stay as they are and are drawn with
   weights prod_j P(r) / P(observed) over the noisy features j. With many of them few rows would
@@ -42,33 +42,21 @@ def validation_environments(
     noisy: BoolArray,
     rng: np.random.Generator,
     *,
-    count: FloatArray | None = None,
+    sample_weight: FloatArray | None = None,
     rates: Sequence[float] = RATES,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield, for each rate, 0/1 features and the weight of every row.
+    """Yield, for each rate, 0/1 features (n, p) and the weight of every row.
 
-    Parameters
-    ----------
-    kind : {"redraw", "resample"}
-        How the noisy features come to follow the outcome; see the module's docstring.
-    x, y : arrays of shape (n, p) and (n,)
-        0/1 features and outcome of held-out rows.
-    noisy : boolean array of shape (p,)
-        The features to change.
-    rng : numpy.random.Generator
-        For redrawing. Resampling draws nothing: it gives the weights instead.
-    count : array of shape (n,), optional
-        How many rows each row stands for; one if not given.
-    rates : sequence of float
-        One environment each.
+    ``kind`` is "redraw" or "resample"; ``x`` and ``y`` are 0/1 features and outcome of held-out
+    rows, ``noisy`` masks the features to change. Only redrawing uses ``rng``.
     """
-    count = np.ones(len(y)) if count is None else count
+    weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if kind == "redraw":
         for changed in redrawn_environments(x, y, noisy, rng, tuple(rates)):
-            yield changed, count
+            yield changed, weight
     else:
         for rate in rates:
-            yield x, count * resampling_weights(x[:, noisy], y, rate, count)
+            yield x, weight * resampling_weights(x[:, noisy], y, rate, weight)
 
 
 def redrawn_environments(
@@ -91,7 +79,7 @@ def resampling_weights(
     x: FloatArray,
     y: FloatArray,
     rate: float,
-    count: FloatArray | None = None,
+    sample_weight: FloatArray | None = None,
     least_share: float = LEAST_SHARE,
 ) -> FloatArray:
     """Weights of rows, with mean one, under which the columns of ``x`` follow ``y`` at ``rate``.
@@ -100,9 +88,10 @@ def resampling_weights(
 
     scaled so that both classes keep their share. With t = 1 and one column the rate is met exactly
     in both; with several it is met as far as they are independent given y. t is the largest number
-    in [0, 1] that leaves an effective share (sum c w)^2 / (sum c  sum c w^2) of ``least_share``.
+    in [0, 1] that leaves an effective share (sum c w)^2 / (sum c  sum c w^2) of ``least_share``,
+    with c the sample weights.
     """
-    count = np.ones(len(y)) if count is None else count
+    c = np.ones(len(y)) if sample_weight is None else sample_weight
     log_weight = np.zeros(len(y))
     for value in (0.0, 1.0):
         rows = y == value
@@ -110,27 +99,25 @@ def resampling_weights(
             continue
         agree = x[rows] == value  # (rows, columns)
         # Half a row keeps the weights finite where a class always, or never, agrees.
-        least = 0.5 / (count[rows].sum() + 1.0)
-        share = np.clip(count[rows] @ agree / count[rows].sum(), least, 1 - least)
+        least = 0.5 / (c[rows].sum() + 1.0)
+        share = np.clip(c[rows] @ agree / c[rows].sum(), least, 1 - least)
         ratios = np.where(agree, np.log(rate / share), np.log((1 - rate) / (1 - share)))
         log_weight[rows] = ratios.sum(axis=1)
-    return _held_back(log_weight, y, count, least_share)
+    return _temper(log_weight, y, c, least_share)
 
 
-def _held_back(
-    log_weight: FloatArray, y: FloatArray, count: FloatArray, least_share: float
-) -> FloatArray:
+def _temper(log_weight: FloatArray, y: FloatArray, c: FloatArray, least_share: float) -> FloatArray:
     """exp(t * log_weight), mean one in each class, for the largest t <= 1 with enough rows."""
 
     def weights(t: float) -> FloatArray:
         w: FloatArray = np.exp(t * (log_weight - log_weight.max()))
         for value in np.unique(y):
             rows = y == value
-            w[rows] *= count[rows].sum() / (count[rows] @ w[rows])
+            w[rows] *= c[rows].sum() / (c[rows] @ w[rows])
         return w
 
     def share(t: float) -> float:
-        return float(count.sum() / (count @ weights(t) ** 2))
+        return float(c.sum() / (c @ weights(t) ** 2))
 
     if share(1.0) >= least_share:
         return weights(1.0)
@@ -158,12 +145,7 @@ def criterion_value(
 
 def is_constant(probability: FloatArray, target: FloatArray) -> bool:
     """Whether predictions are (nearly) the same for every row."""
-    return bool(_deviation(probability) <= CONSTANT_SPREAD * _deviation(target))
-
-
-def _deviation(values: FloatArray) -> float:
-    """Standard deviation over all rows."""
-    return float(values.std())
+    return bool(np.std(probability) <= CONSTANT_SPREAD * np.std(target))
 
 
 # --- tables that are not 0/1 --------------------------------------------------------------------
@@ -171,11 +153,10 @@ def _deviation(values: FloatArray) -> float:
 
 @dataclass(frozen=True)
 class NoisyColumns:
-    """The noisy columns of a table: as 0/1, as observed, and a value that lies on the other side.
+    """The noisy columns of a table: as 0/1, as observed, and with a value from the other side.
 
-    The bridge between the 0/1 features of this module and a table of any numbers. The columns
-    stand in an order that depends on their content alone, so that no draw depends on where they
-    stand in the table.
+    The bridge between the 0/1 features of this module and a table of any numbers. The columns are
+    ordered by their content alone, so that no draw depends on their order in the table.
     """
 
     positions: IndexArray  # (k,) in the table

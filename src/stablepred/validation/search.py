@@ -1,69 +1,38 @@
-"""The search object."""
+"""The search: scikit-learn's, with candidates scored in validation environments."""
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Self
+import warnings
+from collections.abc import Sequence
+from contextlib import nullcontext
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from rich.console import Console
-from rich.progress import track
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from joblib import parallel_config
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
-from stablepred._validation import (
-    check_at_least,
-    check_one_of,
-    check_sample_weight,
-    column_names,
-    fit_atomically,
-    warn_user,
-)
-from stablepred.evaluation.metrics import listed_environments
-from stablepred.exceptions import (
-    ConstantPredictionWarning,
-    DegenerateWeightsWarning,
-    InputError,
-    StablepredWarning,
-)
-from stablepred.validation.adaptive import adaptive_search
-from stablepred.validation.candidates import (
-    Outcome,
-    Params,
-    candidate_model,
-    fit_arguments,
-    listed_candidates,
-    outcome_of,
+from stablepred._random import RandomState, root_seed
+from stablepred.exceptions import InputError
+from stablepred.validation.candidates import CandidateSearch, fit_arguments, prepare
+from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
+from stablepred.validation.folds import Fold, Rows, constant_error, make_folds, use_environments
+from stablepred.validation.noisy import find_noisy, select_noisy
+from stablepred.validation.scoring import (
+    EnvironmentScorer,
+    Results,
+    find_doubt,
     positive_probability,
-    repeat_warnings,
-    results_table,
-    warn_about_failures,
-)
-from stablepred.validation.environments import CRITERIA, KINDS, RATES, NoisyColumns, is_constant
-from stablepred.validation.made import (
-    BoolArray,
-    FloatArray,
-    Given,
-    HeldOut,
-    Rows,
-    Split,
-    constant_error,
-    folds,
-    found_noisy,
-    named_noisy,
-    zero_one,
 )
 
 
-class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class StableSearchCV(ClassifierMixin, GridSearchCV):
     """Grid or random search for the candidate with the smallest error across environments.
 
-    Every candidate is fitted on training folds. On the held-out rows the features found noisy are
-    made to follow the outcome at rates .1 ... .9, which gives one validation environment per
-    rate, and the candidate with the smallest
+    Every candidate is fitted on training folds. In the held-out rows the noisy features are made
+    to follow the outcome at rates .1 ... .9, which gives one validation environment per rate, and
+    the candidate with the smallest
 
         Average_Error + stability_weight * Stability_Error        (RMSE; paper, eqs. 1-2)
 
@@ -75,9 +44,8 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier with ``predict_proba``
-        Of this library, of scikit-learn, or a pipeline that ends in one. A ``random_state`` of
-        None in it is replaced by a seed derived from the search's own, the same for every fit. A
-        ``checkpoint`` in it is not used.
+        A ``random_state`` of None in it is replaced by a seed derived from the search's own, the
+        same for every fit. A ``checkpoint`` in it is not used.
     param_grid : dict or list of dicts
         Values to try by parameter, as in ``GridSearchCV``; with ``n_iter`` also distributions
         (objects with ``rvs``), as in ``RandomizedSearchCV``.
@@ -85,20 +53,20 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Number of candidates to draw at random; None tries the whole grid.
     sampler : {None, "optuna"}, default=None
         ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each in view of those before
-        (the extra ``stablepred[optuna]``); ``param_grid`` is then one dict whose values are lists
-        or ``optuna.distributions``.
+        (the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists or
+        ``optuna.distributions``. Candidates that fail in every fold are left out of the results.
     criterion : {"score", "worst"}, default="score"
         The sum above, or the largest error over the environments.
     stability_weight : float, default=5.0
         Lambda in the sum above.
     validation : {"redraw", "resample"}, default="redraw"
         How the noisy features come to follow the outcome: their columns are redrawn together, or
-        the rows are reweighted (the paper's non-random resampling). The tuning study, ``stablepred
-        reproduce tuning-study``, compares them; redrawing has less regret.
+        the rows are reweighted (the paper's non-random resampling). In the tuning study redrawing
+        chooses better.
     rates : sequence of float, default=.1, .2 ... .9
         The environments: shares of the rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
-        Validation environments of your own, with the columns of X, in place of made ones. Every
+        Validation environments of your own, with the columns of X, instead of made ones. Every
         candidate is then fitted once, on all of X. They must not be the environments that the
         result is tested in.
     noisy_features : sequence of names, indices or booleans, or None, default=None
@@ -110,48 +78,33 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     refit : bool, default=True
         Fit the best candidate on all rows, for ``best_estimator_`` and prediction.
     n_jobs : int or None, default=None
-        Processes, as in scikit-learn, with one thread each. The result does not depend on it.
+        Processes, with one thread each. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the folds, the redrawing, the random search and the estimators.
     verbose : int, default=0
-        Show a progress bar on a terminal.
+        As in ``GridSearchCV``.
 
     Attributes
     ----------
-    best_estimator_ : the best candidate, fitted on all rows (with ``refit=True``).
-    best_params_ : dict
-    best_index_ : int
-    best_score_ : float
-        ``cv_results_["mean_test_score"][best_index_]``: minus the criterion, so that greater is
-        better as everywhere in scikit-learn.
+    best_estimator_, best_params_, best_index_, best_score_, classes_, n_features_in_ :
+        As in ``GridSearchCV``. Store the model with ``best_estimator_.save(path)``.
     cv_results_ : dict of arrays, one entry per candidate
-        ``params``, ``param_*``, ``criterion`` (smaller is better), ``average_error``,
-        ``stability_error``, ``worst_error``, ``error_<environment>``; the marks ``uninformative``
-        (average error no better than a constant's), ``collapsed`` (balancing weights),
-        ``constant`` and ``failed``; ``effective_share`` (smallest over the folds, NaN for models
-        without balancing weights), ``mean_fit_time``, ``mean_test_score``, ``rank_test_score``
-        (marked candidates come last, in this order of the marks). Ready for ``pandas.DataFrame``.
+        ``params``, ``param_*``, times, ``mean_test_score`` and ``rank_test_score`` as in
+        ``GridSearchCV``; ``criterion`` (minus the score), ``average_error``, ``stability_error``,
+        ``worst_error``, ``error_<environment>``; ``effective_share`` of the balancing weights
+        (smallest over the folds, NaN without); and the marks ``uninformative`` (average error no
+        better than a constant's), ``collapsed`` (balancing weights), ``constant`` and ``failed``.
+        Marked candidates rank last, in this order of the marks.
     noisy_features_ : ndarray of bool, or None with own environments
     constant_error_ : float
         Average_Error of predicting the base rate in the same environments.
-    interrupted_ : bool
     random_state_ : int
         The seed in use. As ``random_state`` it gives the same search again.
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
 
     Notes
     -----
-    *Interruption.* Ctrl-C ends the search, not the program: the candidates evaluated on all folds
-    so far make up ``cv_results_``, the best of them is refitted, and a warning says so
-    (``interrupted_`` is True). A second Ctrl-C during the refit is passed on; ``cv_results_`` and
-    ``best_params_`` are there by then. Before the first candidate is complete the interrupt is
-    passed on and the object stays as it was.
-
-    *Which features vary.* Columns that are not 0/1 are cut at their mean to tell agreement with
-    the outcome; where a value has to change side, one is drawn from those on the other side.
-
-    *Failed fits.* A candidate whose fit raises an error is marked ``failed`` with a warning; if
-    all fail, the first error is raised.
+    Columns that are not 0/1 are cut at their mean to tell agreement with the outcome; where a
+    value has to change side, one is drawn from those on the other side.
 
     Examples
     --------
@@ -164,6 +117,18 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> search.fit(train.X, train.y).best_params_
     {'l1': 0.03}
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = GridSearchCV._parameter_constraints | {
+        "n_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "sampler": [StrOptions({"optuna"}), None],
+        "criterion": [StrOptions(set(CRITERIA))],
+        "stability_weight": [Interval(Real, 0, None, closed="left")],
+        "validation": [StrOptions(set(KINDS))],
+        "rates": ["array-like"],
+        "refit": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    scoring: Any = None  # as GridSearchCV knows it; here it is the criterion
 
     def __init__(
         self,
@@ -200,8 +165,6 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    # --- fit ---
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Evaluate the candidates and fit the best one on all rows.
 
@@ -212,289 +175,88 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in the fits and in the errors. Rows of weight zero are as if
-            absent.
+            Weights of the rows in fits and errors. Rows of weight zero are as if absent.
 
         Returns
         -------
         self
         """
-        kept: list[tuple[Rows, int, list[list[Outcome]]]] = []
-        fit_atomically(self, lambda attempt: kept.append(attempt._search(X, y, sample_weight)))
-        rows, seed, outcomes = kept[0]
-        if self.refit:
-            best = candidate_model(self.estimator, self.best_params_, seed)
-            self.best_estimator_ = best.fit(rows.X, rows.y, **fit_arguments(best, rows.weight))
-        self._warn(rows, outcomes)
+        self._check_parameters()
+        seed = root_seed(self.random_state)
+        whole = Rows.read(X, y, sample_weight)
+        rows = whole.take(whole.present)
+        noisy, names, folds = self._make_folds(whole, rows, seed)
+        constant = constant_error(folds, rows)
+        scorer = EnvironmentScorer(
+            names, folds, rows.target, constant, self.criterion, self.stability_weight
+        )
+        search = CandidateSearch(
+            prepare(self.estimator, seed),
+            self.param_grid,
+            scoring=scorer,
+            refit=self.refit and (lambda results: _best(scorer.summarize(results))),
+            cv=[(fold.train, fold.test) for fold in folds],
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
+        search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
+        several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
+        with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
+            search.fit(rows.X, rows.y, **fit_arguments(search.estimator, rows.weight))
+        del search.scorer_, search.multimetric_  # the scorer holds training rows
+        search.cv_results_ = results = scorer.summarize(search.cv_results_)
+        search.best_index_ = best = _best(results)
+        search.best_params_ = results["params"][best]
+        search.best_score_ = float(results["mean_test_score"][best])
+        search.noisy_features_, search.constant_error_, search.random_state_ = noisy, constant, seed
+        chosen = {name: column[best] for name, column in results.items()}
+        if self.refit and not chosen["constant"]:
+            fitted = positive_probability(search.best_estimator_, rows.X)
+            chosen["constant"] = is_constant(fitted, rows.target)
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
+        if (doubt := find_doubt(chosen, constant)) is not None:
+            warnings.warn(doubt, stacklevel=2)
         return self
 
-    def _search(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Rows, int, list[list[Outcome]]]:
-        """Everything but the refit; also gives the rows, seed and outcomes for what follows."""
-        self._check_parameters()
-        self.random_state_ = seed = root_seed(self.random_state)
-        rows = self._training_rows(X, y, sample_weight)
-        if self.sampler is None:
-            candidates = listed_candidates(self.param_grid, self.n_iter, seed)
-            for params in candidates:
-                fit_arguments(candidate_model(self.estimator, params, seed), rows.weight)
-            splits = list(self._splits(rows, seed))
-            outcomes = self._evaluate(candidates, splits, seed)
-            self.interrupted_ = len(outcomes) < len(candidates)
-        else:
-            splits = list(self._splits(rows, seed))
-            candidates, outcomes = self._evaluate_adaptively(splits, seed)
-        raised = [next((o.error for o in per_fold if o.error), None) for per_fold in outcomes]
-        if raised[0] is not None and all(raised):
-            raise raised[0]
-        self.constant_error_ = constant_error(splits)
-        self.cv_results_ = self._results(
-            candidates[: len(outcomes)],
-            splits[0].environments.names,
-            outcomes,
-            self.constant_error_,
-        )
-        self.best_index_ = int(np.argmin(self.cv_results_["rank_test_score"]))
-        self.best_params_ = candidates[self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
-        return rows.take(rows.present), seed, outcomes
-
-    def _results(
-        self,
-        candidates: list[Params],
-        environments: list[str],
-        outcomes: list[list[Outcome]],
-        constant: float,
-    ) -> dict[str, Any]:
-        return results_table(
-            candidates, environments, outcomes, constant, self.criterion, self.stability_weight
-        )
-
     def _check_parameters(self) -> None:
-        check_one_of(self, "criterion", CRITERIA)
-        check_one_of(self, "sampler", (None, "optuna"))
-        if self.sampler is not None and (
-            self.n_iter is None or not isinstance(self.param_grid, dict) or not self.param_grid
-        ):
+        self._validate_params()
+        if not hasattr(self.estimator, "predict_proba"):
             raise InputError(
-                "sampler='optuna' needs n_iter= and a param_grid that is one non-empty dict, but "
-                f"n_iter={self.n_iter!r} and param_grid={self.param_grid!r}."
+                f"{type(self.estimator).__name__} has no predict_proba, which the errors need. "
+                "Choose a classifier that predicts probabilities."
             )
-        check_one_of(self, "validation", KINDS)
-        check_one_of(self, "refit", (True, False))
-        check_at_least(self, "stability_weight", 0)
-        if self.n_iter is not None:
-            check_at_least(self, "n_iter", 1, integer=True)
-        rates = np.asarray(self.rates, dtype=np.float64)
-        if rates.ndim != 1 or len(rates) < 2 or not ((rates > 0) & (rates < 1)).all():
+        if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
+            raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
+        if len(self.rates) < 2 or not all(0 < rate < 1 for rate in self.rates):
             raise InputError(
-                "rates must be two or more numbers strictly between 0 and 1, one per validation "
-                f"environment, but are {self.rates!r}."
+                f"rates must be two or more numbers strictly between 0 and 1, not {self.rates!r}."
             )
 
-    def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
-        array, labels = validate_data(self, X, y, dtype=None, ensure_all_finite=False)
-        check_classification_targets(labels)
-        count = check_sample_weight(sample_weight, array)
-        self.classes_ = np.unique(labels)
-        if len(self.classes_) > 2:
-            raise InputError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(labels)}."
-            )
-        found = np.unique(labels[count > 0])
-        if len(found) < 2:
-            raise InputError(
-                f"y must have two classes, but only one class is left: {found.tolist()}. "
-                "Check the outcome column and the sample_weight."
-            )
-        return Rows(
-            X if hasattr(X, "columns") else array,
-            labels,
-            (labels == self.classes_[1]).astype(np.float64),
-            None if sample_weight is None else count,
-        )
-
-    # --- validation environments ---
-
-    def _splits(self, rows: Rows, seed: int) -> Iterator[Split]:
-        """Training rows with the environments to judge them in."""
-        self.noisy_features_ = None
-        present = rows.take(rows.present)
+    def _make_folds(self, whole: Rows, rows: Rows, seed: int) -> tuple[Any, list[str], list[Fold]]:
+        """Which features are noisy, the environments' names, and the folds."""
         if self.environments is not None:
-            yield Split(present, self._given_environments())
-            return
-        names = column_names(self, self.n_features_in_)
-        self.noisy_features_ = mask = self._noisy(present, names, seed)
-        rng = numpy_generator(seed, "values")
-        columns = NoisyColumns.of(present.X, np.flatnonzero(mask), names, present.weight, rng)
-        for number, (train, test) in enumerate(folds(rows, self.cv, seed)):
-            held_out = HeldOut(
-                present.take(test),
-                columns.take(test),
-                self.validation,
-                tuple(self.rates),
-                child_seed(seed, "redraw", number),
-            )
-            yield Split(present.take(train), held_out)
-
-    def _noisy(self, rows: Rows, names: list[str], seed: int) -> BoolArray:
-        if self.noisy_features is not None:
-            return named_noisy(self.noisy_features, names)
-        mask = found_noisy(rows, names, seed)
-        if mask.all() or not mask.any():
-            warn_user(
-                f"{'every' if mask.all() else 'no'} feature was found noisy, so that the "
-                "validation environments say little about stability. Name the features that may "
-                "change in noisy_features=, or pass environments=.",
-                StablepredWarning,
-            )
-        return mask
-
-    def _given_environments(self) -> Given:
-        tables = listed_environments(self.environments)
-        names = getattr(self, "feature_names_in_", None)
-        expected = column_names(self, self.n_features_in_)
-        for table in tables:
-            found = list(table.X.columns)
-            if len(found) != len(expected) or (names is not None and found != expected):
+            names, fold = use_environments(self.environments, rows)
+            if self.criterion == "score" and len(names) < 2:
                 raise InputError(
-                    f"environment {table.name!r} must have the columns of X in the same order, "
-                    f"{expected}, but has {found}."
+                    "criterion='score' compares environments, but environments= has a single one. "
+                    "Pass two or more, or set criterion='worst'."
                 )
-        if self.criterion == "score" and len(tables) < 2:
-            raise InputError(
-                "criterion='score' compares environments, but environments= has a single one. "
-                "Pass two or more, or set criterion='worst'."
-            )
-        return Given(
-            [str(table.name) for table in tables],
-            [table.X.to_numpy() if names is None else table.X for table in tables],
-            [zero_one(table.y, self.classes_, table.name) for table in tables],
-        )
-
-    # --- evaluation ---
-
-    def _evaluate(
-        self, candidates: list[Params], splits: list[Split], seed: int
-    ) -> list[list[Outcome]]:
-        """Outcomes per candidate and split; when interrupted, of the candidates done by then."""
-        tasks = (
-            delayed(outcome_of)(self.estimator, params, seed, split)
-            for params in candidates
-            for split in splits
-        )
-        console = Console(stderr=True)
-        running = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
-        outcomes: list[Outcome] = []
-        try:
-            for outcome in track(
-                running,
-                "StableSearchCV",
-                total=len(candidates) * len(splits),
-                console=console,
-                transient=True,
-                disable=not (self.verbose and console.is_terminal),
-            ):
-                outcomes.append(outcome)
-        except KeyboardInterrupt:
-            if len(outcomes) < len(splits):
-                raise
-        finally:
-            running.close()
-        size = len(splits)
-        return [outcomes[k : k + size] for k in range(0, len(outcomes) - size + 1, size)]
-
-    def _evaluate_adaptively(
-        self, splits: list[Split], seed: int
-    ) -> tuple[list[Params], list[list[Outcome]]]:
-        """Candidates as Optuna proposes them, with their outcomes."""
-        candidates: list[Params] = []
-        outcomes: list[list[Outcome]] = []
-        names = splits[0].environments.names
-
-        def criterion(params: Params) -> float:
-            (per_fold,) = self._evaluate([params], splits, seed)
-            candidates.append(params)
-            outcomes.append(per_fold)
-            return float(self._results([params], names, [per_fold], np.inf)["criterion"][0])
-
-        self.interrupted_ = False
-        try:
-            adaptive_search(
-                self.param_grid, int(self.n_iter or 0), child_seed(seed, "candidates"), criterion
-            )
-        except KeyboardInterrupt:
-            if not outcomes:
-                raise
-            self.interrupted_ = True
-        return candidates, outcomes
-
-    def _warn(self, rows: Rows, outcomes: list[list[Outcome]]) -> None:
-        """Say what was wrong on the way, once the result is in place."""
-        results, best = self.cv_results_, self.best_index_
-        if self.interrupted_:
-            warn_user(
-                f"the search was interrupted after {len(outcomes)} candidates; the best of those "
-                "was chosen.",
-                StablepredWarning,
-            )
-        constant = bool(results["constant"][best])
-        if self.refit and not constant:
-            fitted = positive_probability(self.best_estimator_, rows.X)
-            constant = is_constant(fitted, rows.target)
-        if constant:
-            warn_user(
-                f"the chosen candidate {self.best_params_} predicts (nearly) the same probability "
-                "for every row: no better one was left. Widen the grid, towards less penalty.",
-                ConstantPredictionWarning,
-            )
-        elif results["collapsed"][best]:
-            warn_user(
-                f"the balancing weights of the chosen candidate {self.best_params_} collapsed onto "
-                "few rows: no better one was left. Widen the grid, towards larger weight_l2.",
-                DegenerateWeightsWarning,
-            )
-        elif results["uninformative"][best]:
-            warn_user(
-                f"the chosen candidate {self.best_params_} has an average error of "
-                f"{results['average_error'][best]:.3g} in the validation environments, no better "
-                f"than a constant predictor ({self.constant_error_:.3g}): no better one was left. "
-                "Widen the grid, or try a balanced estimator.",
-                StablepredWarning,
-            )
-        warn_about_failures(results, outcomes)
-        repeat_warnings(outcomes)
-
-    # --- prediction ---
-
-    @available_if(lambda self: _best_has(self, "predict"))
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predictions of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        prediction: NDArray[Any] = self.best_estimator_.predict(X)
-        return prediction
-
-    @available_if(lambda self: _best_has(self, "predict_proba"))
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the best estimator, in the order of ``classes_``."""
-        check_is_fitted(self, "best_estimator_")
-        probability: FloatArray = self.best_estimator_.predict_proba(X)
-        return probability
-
-    @available_if(lambda self: _best_has(self, "decision_function"))
-    def decision_function(self, X: Any) -> FloatArray:
-        """Decision function of the best estimator."""
-        check_is_fitted(self, "best_estimator_")
-        decision: FloatArray = self.best_estimator_.decision_function(X)
-        return decision
+            return None, names, [fold]
+        if self.noisy_features is None:
+            noisy = find_noisy(rows.X, rows.target, rows.weight, rows.names, seed)
+        else:
+            noisy = select_noisy(self.noisy_features, rows.names)
+        folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
+        return noisy, [f"r={rate:g}" for rate in self.rates], folds
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = tags.array_api_support = False
         return tags
 
 
-def _best_has(search: StableSearchCV, method: str) -> bool:
-    return hasattr(getattr(search, "best_estimator_", search.estimator), method)
+def _best(results: Results) -> int:
+    return int(np.argmin(results["rank_test_score"]))

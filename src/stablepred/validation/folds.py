@@ -1,0 +1,184 @@
+"""Folds of the training rows, each with the environments that its candidates are scored in."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import StratifiedKFold, check_cv
+from sklearn.utils import _safe_indexing, check_X_y
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from stablepred._random import child_seed, numpy_generator
+from stablepred._validation import check_sample_weight
+from stablepred.evaluation.metrics import listed_environments
+from stablepred.exceptions import InputError
+from stablepred.validation.environments import NoisyColumns, validation_environments
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.intp]
+# Features and weights of held-out rows -> features, 0/1 outcome and weights per environment.
+Environments = Callable[[Any, FloatArray | None], Iterator[tuple[Any, FloatArray, FloatArray]]]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Training rows: features as given, outcome as given and as 0/1, sample weight if any."""
+
+    X: Any
+    y: NDArray[Any]
+    target: FloatArray
+    weight: FloatArray | None
+
+    @classmethod
+    def read(cls, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> "Rows":
+        """Check the training table; its features are left to the estimator."""
+        array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False)
+        check_classification_targets(labels)
+        weight = check_sample_weight(sample_weight, array)
+        classes, found = np.unique(labels), np.unique(labels[weight > 0])
+        if len(classes) > 2:
+            raise InputError(
+                "Only binary classification is supported. The type of the target is "
+                f"{type_of_target(labels)}."
+            )
+        if len(found) < 2:
+            raise InputError(
+                f"y must have two classes, but only one class is left: {found.tolist()}. "
+                "Check the outcome column and the sample_weight."
+            )
+        X = X if hasattr(X, "columns") else array
+        target = (labels == classes[1]).astype(np.float64)
+        return cls(X, labels, target, None if sample_weight is None else weight)
+
+    @property
+    def names(self) -> list[Any]:
+        """Names of the features; x0, x1, ... for an array, as scikit-learn numbers them."""
+        return list(getattr(self.X, "columns", [f"x{j}" for j in range(self.X.shape[1])]))
+
+    @property
+    def present(self) -> IndexArray:
+        """Indices of the rows with a positive weight."""
+        return np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight > 0)
+
+    def take(self, rows: IndexArray) -> "Rows":
+        """Select some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(_safe_indexing(self.X, rows), self.y[rows], self.target[rows], weight)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Indices of the rows to fit on and of those held out, and the environments to score in."""
+
+    train: IndexArray
+    test: IndexArray
+    environments: Environments
+
+
+def make_folds(
+    whole: Rows, cv: Any, noisy: NDArray[np.bool_], kind: str, rates: Sequence[float], seed: int
+) -> list[Fold]:
+    """Split the rows; in the held-out ones, the noisy columns follow the outcome at every rate."""
+    rows = whole.take(whole.present)
+    rng = numpy_generator(seed, "values")
+    columns = NoisyColumns.of(rows.X, np.flatnonzero(noisy), rows.names, rows.weight, rng)
+
+    def change(test: IndexArray, number: int) -> Environments:
+        drawn = child_seed(seed, "redraw", number)
+        return partial(_change, columns.take(test), rows.target[test], kind, tuple(rates), drawn)
+
+    splits = enumerate(split(whole, cv, seed))
+    return [Fold(train, test, change(test, number)) for number, (train, test) in splits]
+
+
+def _change(
+    columns: NoisyColumns,
+    target: FloatArray,
+    kind: str,
+    rates: tuple[float, ...],
+    seed: int,
+    X: Any,
+    weight: FloatArray | None,
+) -> Iterator[tuple[Any, FloatArray, FloatArray]]:
+    """Make one environment after the other from the held-out rows."""
+    every, rng = np.ones(len(columns.positions), dtype=bool), np.random.default_rng(seed)
+    for bits, w in validation_environments(
+        kind, columns.bits, target, every, rng, sample_weight=weight, rates=rates
+    ):
+        yield (X if bits is columns.bits else columns.changed(X, bits)), target, w
+
+
+def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
+    """Names of the user's own environments, and the fold of all rows that is scored in them."""
+    tables = listed_environments(environments)
+    named, classes = hasattr(rows.X, "columns"), np.unique(rows.y)
+    given = []
+    for table in tables:
+        found = list(table.X.columns)
+        if len(found) != len(rows.names) or (named and found != rows.names):
+            raise InputError(
+                f"environment {table.name!r} must have the columns of X in the same order, "
+                f"{rows.names}, but has {found}."
+            )
+        target = _zero_one(table.y, classes, table.name)
+        given.append((table.X if named else table.X.to_numpy(), target, np.ones(len(target))))
+    every = np.arange(len(rows.y))
+    return [str(table.name) for table in tables], Fold(every, every, partial(_yield_given, given))
+
+
+def _yield_given(given: list[Any], X: Any, weight: FloatArray | None) -> Iterator[Any]:
+    """The environments as they are, whatever rows are held out."""
+    yield from given
+
+
+def _zero_one(y: Any, classes: NDArray[Any], name: str) -> FloatArray:
+    """An environment's outcome as 0/1: it may have the labels of y, or be 0/1 already."""
+    values = np.asarray(y)
+    for pair in (classes.tolist(), [0, 1]):
+        if np.isin(values, pair).all():
+            return (values == pair[1]).astype(np.float64)
+    raise InputError(
+        f"the outcome of environment {name!r} must have the values {classes.tolist()} or 0 and 1, "
+        f"but has {np.unique(values)[:5].tolist()}."
+    )
+
+
+def split(rows: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArray]]:
+    """Split into training and held-out rows, as indices among the rows that are present.
+
+    A number means shuffled, stratified folds of those; a splitter, or a list of splits, refers to
+    all rows.
+    """
+    present = rows.present
+    if not isinstance(cv, Integral):
+        among = np.full(len(rows.y), -1)
+        among[present] = np.arange(len(present))
+        for train, test in check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y):
+            yield among[train][among[train] >= 0], among[test][among[test] >= 0]
+        return
+    target = rows.target[present]
+    smaller = int(min(target.sum(), (1 - target).sum()))
+    n_folds = min(int(cv), smaller)
+    if n_folds < 2:
+        raise InputError(
+            f"the search needs two folds with both classes in each, but cv={cv} and the smaller "
+            f"class has n_samples={smaller}. Raise cv, pass more rows, or pass environments=."
+        )
+    splitter = StratifiedKFold(n_folds, shuffle=True, random_state=child_seed(seed, "folds"))
+    yield from splitter.split(present, target)
+
+
+def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
+    """Average_Error of predicting the base rate of the rows fitted on, in the same environments."""
+    sums = []
+    for fold in folds:
+        train, test = rows.take(fold.train), rows.take(fold.test)
+        base = np.average(train.target, weights=train.weight)
+        scored = fold.environments(test.X, test.weight)
+        sums.append([(w @ (target - base) ** 2, w.sum()) for _, target, w in scored])
+    squares, totals = np.sum(sums, axis=0).T  # (environments,)
+    return float(np.sqrt(squares / totals).mean())

@@ -1,0 +1,60 @@
+"""Which features may change between environments: found on training rows, or named by the user."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stablepred._random import child_seed
+from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.validation.environments import by_content, column_values
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+def find_noisy(
+    X: Any, target: FloatArray, weight: FloatArray | None, names: Sequence[Any], seed: int
+) -> BoolArray:
+    """Find the features that vary and that the library's screen does not call stable."""
+    from stablepred.models.stable import StableFeatureSelector  # the default source of the verdict
+
+    x = column_values(X, range(len(names)), names)
+    order = by_content(x)  # so that the verdict does not depend on the columns' order
+    judge = StableFeatureSelector(random_state=child_seed(seed, "noisy"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StablepredWarning)
+        judge.fit(x[:, order], target, sample_weight=weight)
+    mask = np.empty(len(names), dtype=bool)
+    mask[order] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
+    if mask.all() or not mask.any():
+        warnings.warn(
+            f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "
+            "environments say little about stability. Name the features that may change in "
+            "noisy_features=, or pass environments=.",
+            StablepredWarning,
+            stacklevel=4,  # the caller of the search's fit
+        )
+    return mask
+
+
+def select_noisy(chosen: Any, names: Sequence[Any]) -> BoolArray:
+    """Turn names, indices or booleans into a mask over the columns."""
+    listed = [chosen] if isinstance(chosen, str) else list(chosen)
+    booleans = [item for item in listed if isinstance(item, bool | np.bool_)]
+    if booleans and len(booleans) == len(listed) == len(names):
+        mask = np.array(listed, dtype=bool)
+    else:
+        index = {name: j for j, name in enumerate(names)} | {j: j for j in range(len(names))}
+        unknown = booleans + [item for item in listed if item not in index]
+        if unknown:
+            raise InputError(
+                f"noisy_features names {unknown[0]!r}, but the features are {list(names)}. "
+                "Booleans must be one per feature."
+            )
+        mask = np.isin(np.arange(len(names)), [index[item] for item in listed])
+    if not mask.any():
+        raise InputError("noisy_features is empty; name a feature, or leave it at None.")
+    return mask

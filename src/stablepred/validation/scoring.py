@@ -1,0 +1,157 @@
+"""Scoring of fitted candidates in the environments of their fold, and the ranking by it."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from traceback import format_exc
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
+
+from stablepred.exceptions import (
+    ConstantPredictionWarning,
+    DegenerateWeightsWarning,
+    InputError,
+    StablepredWarning,
+)
+from stablepred.validation.environments import criterion_value, is_constant
+from stablepred.validation.folds import Fold
+
+FloatArray = NDArray[np.float64]
+Results = dict[str, Any]  # as ``cv_results_``
+
+# Balancing weights with a smaller effective share than this have collapsed onto few rows.
+SMALL_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class EnvironmentScorer:
+    """A multi-metric scorer in scikit-learn's sense: sums of squares in every environment.
+
+    The sums are over rows, so that errors are pooled over the folds and not averaged.
+    """
+
+    names: Sequence[str]  # of the environments
+    folds: Sequence[Fold]
+    target: FloatArray  # 0/1 outcome of all rows
+    constant_error: float  # of the base rate in the same environments
+    criterion: str = "score"
+    stability_weight: float = 5.0
+
+    def __call__(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        rows: NDArray[np.intp],
+        sample_weight: FloatArray | None = None,
+    ) -> dict[str, float]:
+        """Score a model on the held-out rows of a fold; NaN where it cannot predict."""
+        fold = next(fold for fold in self.folds if np.array_equal(fold.test, rows))
+        environments = list(fold.environments(X, sample_weight))
+        try:
+            predicted = [positive_probability(model, features) for features, _, _ in environments]
+        except Exception:  # whatever a model may raise; scikit-learn needs the same keys again
+            message = f"a candidate could not be scored:\n{format_exc()}"
+            warnings.warn(message, StablepredWarning, stacklevel=2)
+            predicted = [np.full(len(target), np.nan) for _, target, _ in environments]
+        scores = {
+            "constant": float(is_constant(np.concatenate(predicted), self.target)),
+            "share": effective_share(model),
+        }
+        for name, (_, target, w), p in zip(self.names, environments, predicted, strict=True):
+            scores[f"squares {name}"] = float(w @ (target - p) ** 2)
+            scores[f"weight {name}"] = float(w.sum())
+        return scores
+
+    def summarize(self, results: Results) -> Results:
+        """Turn scikit-learn's table into ours: pooled errors, marks and ranks."""
+        squares, totals = (
+            np.column_stack([results[f"mean_test_{kind} {name}"] for name in self.names])
+            for kind in ("squares", "weight")
+        )
+        errors = np.sqrt(squares / totals)  # (candidates, environments)
+        average = errors.mean(axis=1)
+        value = criterion_value(errors, self.criterion, self.stability_weight)
+        splits = range(len(self.folds))
+        share = np.fmin.reduce([results[f"split{k}_test_share"] for k in splits])
+        marks = {
+            "uninformative": average >= self.constant_error,
+            "collapsed": share < SMALL_SHARE,
+            "constant": results["mean_test_constant"] > 0,
+            "failed": np.isnan(average),
+        }
+        if marks["failed"].all():
+            raise InputError("no candidate could be scored; the warnings say what went wrong.")
+        table = {key: column for key, column in results.items() if "_test_" not in key}
+        table |= {
+            "criterion": value,
+            "average_error": average,
+            "stability_error": errors.std(axis=1, ddof=min(1, len(self.names) - 1)),
+            "worst_error": errors.max(axis=1),
+        }
+        table |= {f"error_{name}": errors[:, k] for k, name in enumerate(self.names)} | marks
+        return table | {
+            "effective_share": share,
+            "mean_test_score": -value,
+            "rank_test_score": rank(value, marks),
+        }
+
+
+def rank(value: FloatArray, marks: dict[str, NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """Rank the smallest value first, marked candidates after all others, by the order of marks."""
+    tier = np.zeros(len(value), dtype=np.int64)
+    for number, marked in enumerate(marks.values(), start=1):
+        tier[marked] = number
+    ranks = np.empty(len(value), dtype=np.int64)
+    ranks[np.lexsort((np.where(np.isnan(value), np.inf, value), tier))] = 1 + np.arange(len(value))
+    return ranks
+
+
+def find_doubt(chosen: dict[str, Any], constant_error: float) -> Warning | None:
+    """What speaks against the chosen candidate, of which the row of the results is given."""
+    head, tail = (
+        f"the chosen candidate {chosen['params']}",
+        "no better one was left. Widen the grid",
+    )
+    if chosen["constant"]:
+        return ConstantPredictionWarning(
+            f"{head} predicts (nearly) the same probability for every row: {tail}, towards less "
+            "penalty."
+        )
+    if chosen["collapsed"]:
+        return DegenerateWeightsWarning(
+            f"{head} has balancing weights that collapsed onto few rows: {tail}, towards larger "
+            "weight_l2."
+        )
+    if chosen["uninformative"]:
+        return StablepredWarning(
+            f"{head} has an average error of {chosen['average_error']:.3g} in the validation "
+            f"environments, no better than a constant predictor ({constant_error:.3g}): {tail}, or "
+            "try a balanced estimator."
+        )
+    return None
+
+
+def positive_probability(model: Any, X: Any) -> FloatArray:
+    """Predict the probability of the positive class, the last one in sorted order."""
+    probability = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if probability.ndim != 2 or probability.shape[1] != 2:
+        raise InputError(
+            "predict_proba must give two columns, one per class, but gave shape "
+            f"{probability.shape}. Were both classes in every training fold?"
+        )
+    return probability[:, 1]
+
+
+def effective_share(model: Any) -> float:
+    """Effective share of the balancing weights, wherever in the model they are; NaN if nowhere."""
+    while model is not None:
+        report = getattr(model, "balance_report_", None)
+        if report is not None:
+            return float(report.effective_share)
+        last_step = model.steps[-1][1] if isinstance(model, Pipeline) else None
+        model = last_step or getattr(model, "best_estimator_", None)
+    return float("nan")
