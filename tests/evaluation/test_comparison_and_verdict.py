@@ -12,10 +12,10 @@ from stablepred import average_error, environment_errors, stability_error, stabi
 from stablepred.data import SyntheticWorld
 from stablepred.evaluation.comparison import Comparison
 from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
-from stablepred.evaluation.tables import PlainTable
+from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.verdict import methods_title, stability_verdict
 from stablepred.exceptions import InputError
-from stablepred.html.model_facts import model_facts
+from stablepred.evaluation.facts import model_facts
 
 WORLD = SyntheticWorld("s_indep_v")
 

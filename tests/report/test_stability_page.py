@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from stablepred import GBRClassifier, stability_report, stress_test
-from stablepred.evaluation.tables import PlainTable
+from stablepred.evaluation.predictions import PlainTable
 
 NAMES = ["age", "income", "height", "colour", "followed"]
 SECTIONS = ["errors", "methods", "breakers", "balance", "weights", "effects", "run"]

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
+from stablepred._text import Label, label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.html.palette import LegendItem
 from stablepred.html.svg import Drawing
-from stablepred.html.text import Label, label, number
 from stablepred.io.atomic import write_file
 
 Cell = Label | str

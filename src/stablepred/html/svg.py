@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from stablepred.html.text import MINUS, Label, label, printable
+from stablepred._text import MINUS, Label, label, printable
 
 # All charts share one width in user units and scale with the page, so text keeps its proportion.
 WIDTH = 400.0

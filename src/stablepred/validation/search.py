@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
-from stablepred.evaluation.metrics import listed_environments
+from stablepred.evaluation.predictions import check_environments
 from stablepred.exceptions import (
     ConstantPredictionWarning,
     DegenerateWeightsWarning,
@@ -348,7 +348,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return mask
 
     def _given_environments(self) -> Given:
-        tables = listed_environments(self.environments)
+        tables = check_environments(self.environments)
         names = getattr(self, "feature_names_in_", None)
         expected = column_names(self, self.n_features_in_)
         for table in tables:

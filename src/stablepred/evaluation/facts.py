@@ -1,19 +1,25 @@
-"""What a fitted model tells about itself, as far as it has anything to tell."""
+"""What a report is about: what a fitted model tells about itself, and what was run."""
 
-from collections.abc import Mapping
+import platform
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from stablepred._version import __version__
 from stablepred.evaluation.diagnostics import BalanceReport
-
-FloatArray = npt.NDArray[np.float64]
+from stablepred.evaluation.predictions import FloatArray, Table
 
 BINS = 30
-EFFECT_COLUMNS = {"feature", "effect", "low", "high", "stable"}
+LIBRARIES = ("numpy", "scikit-learn", "torch")
+
+
+# --- the model ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -50,21 +56,23 @@ class WeightSummary:
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Name, parameters and whatever fitted attributes a model has; None where it has none.
+    """Name, parameters and fitted attributes of a model; None where it lacks them.
 
     Attributes
     ----------
     name : str
-        Class of the model, of the last step of a pipeline, or of the best one of a search.
+        As given; else the class of the model, of the last step of a pipeline, or of the best one
+        of a search.
     steps : tuple of str
         Classes from the outermost to the model itself.
     parameters : dict
-        As text.
+        As strings.
     converged, n_iter : bool, int
     balance : BalanceReport
     weights : WeightSummary
     effects : DataFrame
-        ``feature``, ``effect``, ``low``, ``high``, ``stable`` and further evidence.
+        ``feature``, ``effect``, ``low``, ``high``, ``verdict`` and further evidence; ``used``
+        where it is known whether the prediction depends on the feature.
     """
 
     name: str
@@ -84,20 +92,20 @@ class ModelFacts:
         return None if self.weights is None else self.weights.effective_share
 
 
-def model_facts(model: Any) -> ModelFacts:
+def model_facts(model: Any, name: str | None = None) -> ModelFacts:
     """Look into a fitted model, through pipelines and searches."""
     steps, inner = _innermost(model)
     converged = getattr(inner, "converged_", None)
     n_iter = np.ravel(getattr(inner, "n_iter_", ()))
     balance = getattr(inner, "balance_report_", None)
     return ModelFacts(
-        name=steps[-1],
+        name=name or steps[-1],
         steps=tuple(steps),
         parameters=_parameters(inner),
         converged=None if converged is None else bool(np.all(converged)),
         n_iter=int(n_iter.max()) if len(n_iter) else None,
         balance=balance if isinstance(balance, BalanceReport) else None,
-        weights=_weights(inner),
+        weights=_summarise_weights(inner),
         effects=_effects(inner),
     )
 
@@ -109,7 +117,7 @@ def _innermost(model: Any) -> tuple[list[str], Any]:
         if hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         elif isinstance(getattr(model, "steps", None), list) and model.steps:
-            names[-1:] = [names[-1], *(_name(step) for _, step in model.steps[:-1])]
+            names += [_name(step) for _, step in model.steps[:-1]]
             model = model.steps[-1][1]
         else:
             return names, model
@@ -130,7 +138,7 @@ def _parameters(model: Any) -> dict[str, str]:
     if not hasattr(model, "get_params"):
         return {}
     given = model.get_params(deep=False)
-    given.pop("checkpoint", None)  # about the run that fitted it, and a place on someone's disk
+    given.pop("checkpoint", None)  # about the run that fitted it, and a path on someone's disk
     shown = {name: repr(value) for name, value in sorted(given.items())}
     seed = getattr(model, "random_state_", None)
     if seed is not None and not isinstance(given.get("random_state"), int):
@@ -138,7 +146,7 @@ def _parameters(model: Any) -> dict[str, str]:
     return shown
 
 
-def _weights(model: Any) -> WeightSummary | None:
+def _summarise_weights(model: Any) -> WeightSummary | None:
     """A summary of ``sample_weight_``; rows of weight zero took no part."""
     weights = getattr(model, "sample_weight_", None)
     if weights is None:
@@ -169,25 +177,82 @@ def _weights(model: Any) -> WeightSummary | None:
     )
 
 
-def _quantile(w: np.ndarray, rows: np.ndarray, share: float) -> float:
+def _quantile(w: FloatArray, rows: FloatArray, share: float) -> float:
     """As ``numpy.quantile`` of the sorted ``w``, each repeated as often as ``rows`` says."""
-    place = share * (rows.sum() - 1)
+    index = share * (rows.sum() - 1)
     ends = np.cumsum(rows)
     low, high = (
-        w[np.searchsorted(ends, k, side="right")] for k in (np.floor(place), np.ceil(place))
+        w[np.searchsorted(ends, k, side="right")] for k in (np.floor(index), np.ceil(index))
     )
-    return float(low + (place - np.floor(place)) * (high - low))
+    return float(low + (index - np.floor(index)) * (high - low))
 
 
 def _effects(model: Any) -> pd.DataFrame | None:
-    effects = getattr(model, "feature_effects_", None)
-    if not isinstance(effects, pd.DataFrame) or not set(effects.columns) >= EFFECT_COLUMNS:
-        return None
-    effects = effects.reset_index(drop=True)
-    stable = getattr(model, "stable_features_", None)
-    if stable is not None and len(stable) == len(effects):
-        effects = effects.assign(stable=np.asarray(stable, dtype=bool))
-    used = getattr(model, "used_features_", None)
-    if used is not None and len(used) == len(effects):
-        effects = effects.assign(used=np.asarray(used, dtype=bool))
-    return effects
+    """Effects and verdicts from ``variables_``, or from ``feature_effects_`` and two masks."""
+    effects = getattr(model, "variables_", None)
+    if isinstance(effects, pd.DataFrame):
+        effects = effects.reset_index(drop=True).rename(columns={"variable": "feature"})
+    else:
+        effects = getattr(model, "feature_effects_", None)
+        if not isinstance(effects, pd.DataFrame) or "stable" not in effects:
+            return None
+        effects = effects.reset_index(drop=True)
+        for column, attribute in (("stable", "stable_features_"), ("used", "used_features_")):
+            mask = getattr(model, attribute, None)
+            if mask is not None and len(mask) == len(effects):
+                effects = effects.assign(**{column: np.asarray(mask, dtype=bool)})
+        effects.insert(
+            1, "verdict", np.where(effects.pop("stable").astype(bool), "stable", "noisy")
+        )
+    needed = {"feature", "effect", "low", "high", "verdict"}
+    return effects if set(effects.columns) >= needed else None
+
+
+# --- the run ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """Data, seed, versions and time of a report.
+
+    Attributes
+    ----------
+    environments : DataFrame
+        ``rows`` and ``positive`` (share of y = 1) by name.
+    n_features : int
+    train : (str, int), optional
+        Name and rows of the training environment.
+    seed, n_bootstrap : int
+    versions : dict
+    made : str
+        Date and time (UTC).
+    seconds : float
+        Time taken.
+    """
+
+    environments: pd.DataFrame
+    n_features: int
+    train: tuple[str, int] | None
+    seed: int
+    n_bootstrap: int
+    versions: dict[str, str]
+    made: str
+    seconds: float
+
+
+def run_facts(
+    tables: Sequence[Table], train: Table | None, seed: int, n_bootstrap: int, started: float
+) -> RunFacts:
+    """The facts of a run that began at ``started`` (``time.perf_counter``) and ends now."""
+    rows = {t.name: {"rows": len(t.y), "positive": float(np.mean(t.y))} for t in tables}
+    return RunFacts(
+        environments=pd.DataFrame.from_dict(rows, orient="index").astype({"rows": int}),
+        n_features=tables[0].X.shape[1],
+        train=None if train is None else (train.name, len(train.y)),
+        seed=seed,
+        n_bootstrap=n_bootstrap,
+        versions={"stablepred": __version__, "Python": platform.python_version()}
+        | {name: version(name) for name in LIBRARIES},
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        seconds=time.perf_counter() - started,
+    )
