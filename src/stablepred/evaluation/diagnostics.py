@@ -82,17 +82,13 @@ class BalanceReport:
                 "Imbalance by treatment (difference of means of the other features, as shares)",
                 self.to_frame().round(4).to_string(),
                 f"worst pair after weighting: {worst.treatment} on {worst.covariate}, "
-                f"{worst.imbalance:+.4f} (before: {_largest(self.before):.4f} at most)",
+                f"{worst.imbalance:+.4f} (before: {abs(self.worst_before.imbalance):.4f} at most)",
                 f"effective sample size {self.effective_sample_size:.0f} of {self.n_rows} rows "
                 f"({self.effective_share:.0%}), design effect {self.design_effect:.2f}",
             ]
         )
 
     __repr__ = __str__
-
-
-def _largest(table: pd.DataFrame) -> float:
-    return float(np.abs(table.to_numpy()).max())
 
 
 def _worst(table: pd.DataFrame) -> WorstPair:
@@ -115,8 +111,5 @@ def balance_report_from(
     before: RawSums, after: RawSums, names: list[str], n_rows: int, share: float
 ) -> BalanceReport:
     """The report from sums over rows, under the sample weights alone and with the others."""
-
-    def table(sums: RawSums) -> pd.DataFrame:
-        return pd.DataFrame(imbalance_from(sums).numpy(), index=names, columns=names)
-
-    return BalanceReport(table(before), table(after), n_rows, share)
+    first, last = (pd.DataFrame(imbalance_from(s).numpy(), names, names) for s in (before, after))
+    return BalanceReport(first, last, n_rows, share)

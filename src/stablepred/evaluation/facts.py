@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,36 +22,17 @@ LIBRARIES = ("numpy", "scikit-learn", "torch")
 # --- the model ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class WeightSummary:
-    """The distribution of balancing weights, without the weights themselves.
+class WeightSummary(NamedTuple):
+    """The distribution of balancing weights, without the weights themselves."""
 
-    Attributes
-    ----------
-    shares, edges : arrays
-        Histogram: share of rows per bin, and the bins, which end where a long tail begins.
-    above : float
-        Share of rows beyond the last edge.
-    quantiles : dict
-        Smallest, quartiles and largest weight.
-    dropped : float
-        Share of rows with a weight under a hundredth of the mean.
-    heaviest_tenth : float
-        Share of all weight on the tenth of the rows with the largest weights.
-    n_rows : int
-        Rows with a weight.
-    effective_share : float
-        (sum w)^2 / (n sum w^2).
-    """
-
-    shares: FloatArray
-    edges: FloatArray
-    above: float
+    shares: FloatArray  # of the rows in each bin of a histogram
+    edges: FloatArray  # of the bins, which end where a long tail begins
+    above: float  # share of the rows beyond the last edge
     quantiles: dict[str, float]
-    dropped: float
-    heaviest_tenth: float
-    n_rows: int
-    effective_share: float
+    dropped: float  # share of the rows with a weight under a hundredth of the mean
+    heaviest_tenth: float  # share of all weight on the heaviest tenth of the rows
+    n_rows: int  # with a positive weight
+    effective_share: float  # (sum w)^2 / (n sum w^2)
 
 
 @dataclass(frozen=True)
@@ -211,32 +192,16 @@ def _effects(model: Any) -> pd.DataFrame | None:
 # --- the run ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """Data, seed, versions and time of a report.
+class RunFacts(NamedTuple):
+    """Data, seed, versions and time of a report."""
 
-    Attributes
-    ----------
-    environments : DataFrame
-        ``rows`` and ``positive`` (share of y = 1) by name.
-    n_features : int
-    train : (str, int), optional
-        Name and rows of the training environment.
-    seed, n_bootstrap : int
-    versions : dict
-    made : str
-        Date and time (UTC).
-    seconds : float
-        Time taken.
-    """
-
-    environments: pd.DataFrame
+    environments: pd.DataFrame  # rows, and positive (share of y = 1), by name
     n_features: int
-    train: tuple[str, int] | None
+    train: tuple[str, int] | None  # name and rows of the training environment
     seed: int
     n_bootstrap: int
     versions: dict[str, str]
-    made: str
+    made: str  # date and time in UTC
     seconds: float
 
 

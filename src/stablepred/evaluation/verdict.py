@@ -22,18 +22,8 @@ def stability_verdict(
 ) -> str:
     """What to use, beside the best alternative, then every reason for doubt.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Of the model with the others, as far as they are known.
-    error : str
-        Name of the error.
-    level : float
-        Of the intervals in the comparison.
-    constant : bool
-        Whether the model predicts (nearly) the same for every row.
-    effective_share : float or None
-        Of the model's weights.
+    ``level`` is that of the intervals in the comparison; ``constant`` whether the model predicts
+    (nearly) the same for every row; ``effective_share`` that of its weights.
     """
     errors = comparison.errors.iloc[0]
     model = label(comparison.errors.index[0]).shown
@@ -155,8 +145,8 @@ def methods_title(comparison: Comparison) -> str:
             f"{percent(gaps[1])} in stability"
         )
     usable = summary[[comparison.roles[str(other)] != "oracle" for other in summary.index]]
-    smallest = [
-        f"{column} is that of {label(usable[column].idxmin()).shown} ({number(usable[column].min())})"
-        for column in ("Average_Error", "Stability_Error")
-    ]
-    return f"The smallest {smallest[0]}, the smallest {smallest[1]}"
+    best, steady = (
+        f"{label(errors.idxmin()).shown} ({number(errors.min())})"
+        for errors in (usable["Average_Error"], usable["Stability_Error"])
+    )
+    return f"Average_Error is smallest for {best}, Stability_Error for {steady}"
