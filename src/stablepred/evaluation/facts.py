@@ -37,33 +37,16 @@ class WeightSummary(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Name, parameters and fitted attributes of a model; None where it lacks them.
+    """Name, parameters and fitted attributes of a model; None where it lacks them."""
 
-    Attributes
-    ----------
-    name : str
-        As given; else the class of the model, of the last step of a pipeline, or of the best one
-        of a search.
-    steps : tuple of str
-        Classes from the outermost to the model itself.
-    parameters : dict
-        As strings.
-    converged, n_iter : bool, int
-    balance : BalanceReport
-    weights : WeightSummary
-    effects : DataFrame
-        ``feature``, ``effect``, ``low``, ``high``, ``verdict`` and further evidence; ``used``
-        where it is known whether the prediction depends on the feature.
-    """
-
-    name: str
-    steps: tuple[str, ...]
+    name: str  # as given, else the class of the innermost model
+    steps: tuple[str, ...]  # classes from the outermost to the model itself
     parameters: dict[str, str]
     converged: bool | None
     n_iter: int | None
     balance: BalanceReport | None
     weights: WeightSummary | None
-    effects: pd.DataFrame | None
+    effects: pd.DataFrame | None  # feature, effect, low, high, verdict, evidence; used if known
 
     @property
     def effective_share(self) -> float | None:

@@ -37,10 +37,11 @@ def stability_verdict(
         sentences.append(f"{model} predicts nearly the same probability for every row")
     if effective_share is not None and effective_share < SMALL_SHARE:
         sentences.append(f"Its weights rest on {percent(effective_share, 1)} of the rows")
-    sentences.append(
-        f"Across {len(errors)} environments the {error_name(error)} of {model} lies between "
-        f"{number(errors.min())} and {number(errors.max())}"
-    )
+    if rival is None:
+        spread = f"between {number(errors.min())} and {number(errors.max())}"
+        sentences.insert(
+            0, f"Across {len(errors)} environments the {error_name(error)} of {model} lies {spread}"
+        )
     return " ".join(f"{_capitalise(sentence)}." for sentence in sentences)
 
 

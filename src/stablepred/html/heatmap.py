@@ -58,7 +58,7 @@ def _cells(values: NDArray[np.float64], limit: float) -> list[Drawing]:
 
 
 def _shades(values: NDArray[np.float64], limit: float) -> NDArray[np.int64]:
-    """Whole numbers from -SHADES to SHADES."""
+    """Integers from -SHADES to SHADES."""
     share = np.nan_to_num(values) / (limit or 1.0)
     return np.rint(np.clip(share, -1, 1) * SHADES).astype(np.int64)
 

@@ -32,7 +32,7 @@ from stablepred.theory.checks import (
     check_integer,
     check_weights,
 )
-from stablepred.theory.model_class import ModelClass, make_class, smallest_class
+from stablepred.theory.model_class import make_class, smallest_class
 from stablepred.theory.patterns import joint_imbalance
 
 
