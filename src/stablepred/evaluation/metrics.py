@@ -40,11 +40,10 @@ class MeanLoss:
 
     def __call__(self, y: npt.ArrayLike, probability: npt.ArrayLike) -> float:
         """The error of one column of predictions."""
-        return float(self.mean(self.loss(np.asarray(y), np.asarray(probability))))
+        return float(self.finish(self.loss(np.asarray(y), np.asarray(probability)).mean()))
 
-    def mean(self, losses: FloatArray) -> FloatArray:
-        """The error from the losses of all rows, over the last axis."""
-        mean = np.asarray(losses.mean(axis=-1))
+    def finish(self, mean: Any) -> Any:
+        """The error from the mean of the losses."""
         return np.sqrt(mean) if self.root else mean
 
 
@@ -119,7 +118,10 @@ class Metric:
             if isinstance(self.function, MeanLoss):
                 losses = self.function.loss(y, columns)
                 for b, rows in enumerate(draws):
-                    errors[:, b, e] = self.function.mean(losses.take(rows, axis=1))
+                    count = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                    # Not a matrix product, whose last bits depend on the number of threads.
+                    mean = np.einsum("mi,i->m", losses, count) / len(y)
+                    errors[:, b, e] = self.function.finish(mean)
             else:
                 for b, rows in enumerate(draws):
                     errors[:, b, e] = [self.function(y[rows], p[rows]) for p in columns]

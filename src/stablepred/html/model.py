@@ -21,7 +21,7 @@ def model_sections(facts: ModelFacts) -> list[Section]:
     """Balance, weights and effects, as far as the model has them."""
     sections = []
     if facts.balance is not None:
-        sections.append(_balance_section(facts.balance.before, facts.balance.after))
+        sections.append(balance_section(facts.balance.before, facts.balance.after))
     if facts.weights is not None:
         sections.append(_weights_section(facts.weights, facts.balance))
     if facts.effects is not None:
@@ -32,7 +32,7 @@ def model_sections(facts: ModelFacts) -> list[Section]:
 # --- imbalance ----------------------------------------------------------------------------------
 
 
-def _balance_section(before: pd.DataFrame, after: pd.DataFrame) -> Section:
+def balance_section(before: pd.DataFrame, after: pd.DataFrame) -> Section:
     """The p x p imbalance before and after weighting, and per treatment."""
     gaps = [np.abs(table.to_numpy()) for table in (before, after)]
     most = [float(gap.max()) for gap in gaps]
