@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 
 from stablepred import theory
-from stablepred.theory.arrangements import enumerated_alphas
+from stablepred.theory.arrangements import enumerate_alphas
 
 PICTURE = Path(__file__).parent / "images" / "theory.png"
 
@@ -43,7 +43,7 @@ def lemma_lines() -> list[str]:
     """Print g beside the mean and the smallest alpha for p = 4."""
     lines = [" m  arrangements  g(4, m)    mean  smallest  with alpha = 0"]
     for m in (1, 2, 4, 6, 8, 10, 12, 14):
-        alphas = enumerated_alphas(4, m)
+        alphas = enumerate_alphas(4, m)
         lines.append(
             f"{m:2d}  {len(alphas):12d}  {theory.imbalance_bound(4, m):7.4f}  {alphas.mean():6.4f}"
             f"  {alphas.min():8.4f}  {np.count_nonzero(alphas < 1e-12):14d}"
@@ -149,7 +149,7 @@ def draw(path: Path) -> None:
     left.set_title("E[α] of the theorem, p = 3 … 11 features")
 
     m = np.arange(16)
-    alphas = [enumerated_alphas(4, int(k)) for k in m]
+    alphas = [enumerate_alphas(4, int(k)) for k in m]
     right.plot(m, theory.imbalance_bound(4, m), "o-", color="#b40426", label="g(4, m): the largest")
     right.plot(m, [a.mean() for a in alphas], "s-", color="#3b4cc0", label="mean")
     right.plot(m, [a.min() for a in alphas], "^:", color="#7f7f7f", label="smallest")

@@ -28,7 +28,7 @@ from stablepred import (
 from stablepred.core import threads
 from stablepred.core.threads import threads_for
 from stablepred.data import Environment, SyntheticWorld
-from stablepred.html.model_facts import model_facts
+from stablepred.evaluation.facts import model_facts
 from stablepred.search import StableSearchCV
 
 pytestmark = [

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from stablepred.theory.arrangements import enumerated_alphas
+from stablepred.theory.arrangements import enumerate_alphas
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCRIPT = DOCS / "make_theory_picture.py"
@@ -39,9 +39,9 @@ def test_the_picture_can_be_drawn(script, tmp_path):
 
 def test_eight_of_the_balanced_arrangements_have_a_constant_feature():
     observed = (np.arange(2**16)[:, None] >> np.arange(16)) & 1
-    observed = observed[observed.sum(axis=1) == 8]  # the order of enumerated_alphas
+    observed = observed[observed.sum(axis=1) == 8]  # the order of enumerate_alphas
     ones = observed @ ((np.arange(16)[:, None] >> np.arange(4)) & 1)
     constant = ((ones == 0) | (ones == 8)).any(axis=1)
-    balanced = enumerated_alphas(4, 8) < 1e-12
+    balanced = enumerate_alphas(4, 8) < 1e-12
     assert np.count_nonzero(balanced) == 50
     assert np.count_nonzero(balanced & constant) == 8

@@ -235,7 +235,7 @@ def test_frames_bools_and_lists_are_the_same_as_arrays(function):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[0, 1], [2, 1]], r"feature 0 must be 0/1, but holds 2\. Put a Dichotomizer"),
+        ([[0, 1], [2, 1]], r"feature 0 must be 0/1, but holds 2\. Apply a Dichotomizer"),
         (pd.DataFrame({"a": [0, 1], "age": [31.5, 1]}), "feature 'age' must be 0/1"),
         ([[0, np.nan]], "feature 1 must be 0/1, but holds nan"),
         ([["0", "1"]], "another kind"),

@@ -21,9 +21,9 @@ from stablepred._random import child_seed, numpy_generator
 from stablepred.evaluation.metrics import (
     average_error,
     environment_errors,
-    predicted_probability,
     stability_error,
 )
+from stablepred.evaluation.predictions import predict_probabilities
 from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
 from stablepred.validation.environments import RATES
 from stablepred.worlds.environment import Environment
@@ -186,7 +186,7 @@ def errors_of(model: Any, tests: Sequence[Environment]) -> Result:
     are a sample: the root of the mean of their sampling variances. Sharp predictions have more of
     it: most of their squared errors are near zero, a few near one.
     """
-    predicted = predicted_probability(model, list(tests))
+    predicted = predict_probabilities(model, list(tests))
     errors = environment_errors(predicted, tests)
     variances = [
         np.var((test.y - predicted[test.name]) ** 2) / (4 * errors[test.name] ** 2 * len(test))

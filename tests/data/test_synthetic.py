@@ -243,11 +243,11 @@ def test_more_quadrature_nodes_do_not_change_the_total(setting, kind):
         ({"bias_on": "noise"}, "bias_on must be one of"),
         ({"noise_scale": "precision"}, "noise_scale must be one of"),
         ({"shift": "v_given_s", "bias_on": "outcome"}, "no meaning with shift='v_given_s'"),
-        ({"stable": 1.2}, "stable must be a share"),
-        ({"biased": 0.0}, "biased must be a share"),
+        ({"stable": 1.2}, "stable must be a fraction"),
+        ({"biased": 0.0}, "biased must be a fraction"),
         ({"stable": 0.7, "biased": 0.5}, "at most 6"),
         ({"n_features": 3}, "two of each"),
-        ({"n_features": 10.5}, "whole number"),
+        ({"n_features": 10.5}, "an integer"),
     ],
 )
 def test_impossible_worlds_are_refused(options, message):

@@ -9,13 +9,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from stablepred import average_error, environment_errors, stability_error, stability_report
-from stablepred.data import SyntheticWorld
-from stablepred.evaluation.comparison import Comparison
+from stablepred._random import numpy_generator
+from stablepred.data import Environment, SyntheticWorld
+from stablepred.evaluation.comparison import Comparison, Difference, Interval
+from stablepred.evaluation.facts import model_facts
+from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
-from stablepred.evaluation.tables import PlainTable
 from stablepred.evaluation.verdict import methods_title, stability_verdict
 from stablepred.exceptions import InputError
-from stablepred.html.model_facts import model_facts
 
 WORLD = SyntheticWorld("s_indep_v")
 
@@ -142,65 +143,147 @@ def test_a_function_called_constant_does_not_hide_the_constant(train, tests):
 
 # --- the verdict ---
 
-
-def compared(**errors):
-    """A comparison from errors by role, the model first; the line runs from LR to the constant."""
-    frame = pd.DataFrame(errors, index=["a", "b"], dtype=float).T
-    line = None
-    if "LR" in errors:
-        shares = np.linspace(0, 1, 11)
-        lr, base = np.array(errors["LR"]), np.array(errors["constant"])
-        points = [share * lr + (1 - share) * base for share in shares]
-        line = pd.DataFrame(
-            [(average_error(p), stability_error(p)) for p in points],
-            index=shares,
-            columns=["Average_Error", "Stability_Error"],
-        )
-    return Comparison(frame, {name: name for name in errors}, line, ())
+CLEAR, UNSURE = 0.001, 10.0  # half the width of an interval
 
 
-def said(comparison, constant=False, share=None):
-    return stability_verdict(comparison, "rmse", constant=constant, effective_share=share)
+def differ(other, gaps, average=CLEAR, stability=None, role="baseline"):
+    """The model's errors minus another's, with intervals of a given half-width.
 
-
-def test_a_good_model_is_praised_with_numbers():
-    assert said(compared(model=(0.2, 0.25), LR=(0.1, 0.6), constant=(0.49, 0.5))) == (
-        "Across 2 environments the RMSE of model lies between 0.200 and 0.250; beside plain "
-        "logistic regression (0.100 to 0.600) it is steadier and more accurate on average, and "
-        "more accurate than a constant (0.495)."
+    ``stability`` is the difference of the Stability_Error with its half-width; unsure if not given.
+    """
+    gaps, (spread, width) = np.array(gaps), stability or (0.01, UNSURE)
+    mean = gaps.mean()
+    return Difference(
+        other,
+        role,
+        gaps,
+        Interval(mean, mean - average, mean + average),
+        Interval(spread, spread - width, spread + width),
     )
 
 
-def test_a_better_constant_is_said_plainly():
-    text = said(compared(model=(0.3, 0.8), LR=(0.2, 0.9), constant=(0.49, 0.5)))
-    assert "but a constant is better in both errors (0.495 against 0.550 on average)" in text
-    assert "more accurate than a constant" not in text
+def compared(*differences, model=(0.2, 0.25, 0.3)):
+    """A comparison with these differences; errors of the others follow from them."""
+    own = np.array(model)
+    errors = {"m": own} | {d.other: own - d.by_environment for d in differences}
+    frame = pd.DataFrame(errors, index=list("abc")).T
+    roles = {"m": "model"} | {d.other: d.role for d in differences}
+    return Comparison(frame, roles, None, differences)
 
 
-def test_shrunk_logistic_regression_is_said_plainly():
-    text = said(compared(model=(0.3, 0.64), LR=(0.1, 0.6), constant=(0.49, 0.5)))
-    assert "but logistic regression pulled to the constant by" in text
-    assert "is better in both errors" in text
+def judge(*differences, constant=False, share=None):
+    return stability_verdict(
+        compared(*differences), "rmse", level=0.95, constant=constant, effective_share=share
+    )
 
 
-def test_a_constant_model_is_said_plainly():
-    text = said(compared(model=(0.49, 0.5), LR=(0.1, 0.6), constant=(0.49, 0.5)), constant=True)
-    assert "but it predicts nearly the same probability for every row" in text
+LR = {"other": "LR", "role": "LR"}
+ACROSS = "Across 3 environments the RMSE of m lies between 0.200 and 0.300."
 
 
-def test_few_effective_rows_are_said_plainly():
-    comparison = compared(model=(0.2, 0.25), LR=(0.1, 0.6), constant=(0.49, 0.5))
-    assert "but its weights rest on 3.1 % of the rows" in said(comparison, share=0.031)
-    assert "rest on" not in said(comparison, share=0.05)
+def test_a_model_that_loses_everywhere_is_not_recommended():
+    assert judge(differ(gaps=[0.01, 0.02, 0.11], **LR)) == (
+        "Use logistic regression instead: it is more accurate than m in 3 of 3 environments "
+        "(RMSE lower by 0.010 to 0.110), and m is not steadier by more than chance "
+        "(Stability_Error differs by +0.010, 95 % interval −9.990 to +10.010)."
+    )
 
 
-def test_a_mixed_result_is_no_praise():
-    text = said(compared(model=(0.4, 0.41), LR=(0.1, 0.6), constant=(0.49, 0.5)))
-    assert "it is steadier but less accurate on average" in text
+def test_a_steadier_model_that_loses_everywhere_is_not_recommended_either():
+    text = judge(differ(gaps=[0.01, 0.02, 0.11], stability=(-0.02, CLEAR), **LR))
+    assert text.startswith("Use logistic regression instead")
+    assert (
+        "but m is steadier (Stability_Error lower by 0.020, 95 % interval 0.019 to 0.021)" in text
+    )
 
 
-def test_logistic_regression_beside_itself_is_the_same(train, tests, lr):
-    assert "it is as steady and as accurate on average" in reported(lr, tests, train=train).verdict
+def test_a_model_that_wins_everywhere_is_recommended():
+    text = judge(differ(gaps=[-0.01, -0.02, -0.11], stability=(-0.02, CLEAR), **LR))
+    assert text.startswith(
+        "Use m: it is more accurate than logistic regression in 3 of 3 environments (RMSE lower "
+        "by 0.010 to 0.110), and steadier (Stability_Error lower by 0.020"
+    )
+
+
+def test_a_model_that_wins_on_average_is_recommended_with_the_number_of_wins():
+    text = judge(differ(gaps=[0.01, -0.05, -0.02], **LR))
+    assert text.startswith(
+        "Use m: it is more accurate than logistic regression on average (Average_Error lower by "
+        "0.020, 95 % interval 0.019 to 0.021) and in 2 of 3 environments"
+    )
+
+
+def test_a_trade_is_described_and_not_decided():
+    text = judge(differ(gaps=[0.05, -0.01, 0.02], stability=(-0.02, CLEAR), **LR))
+    assert text.startswith("Logistic regression is more accurate than m on average")
+    assert "but m is steadier" in text
+    assert "Use" not in text
+
+
+def test_steadiness_alone_is_reported_with_the_open_question_of_accuracy():
+    text = judge(differ(gaps=[0.01, 0.0, -0.005], average=UNSURE, stability=(-0.02, CLEAR), **LR))
+    assert text.startswith("m is steadier than logistic regression (Stability_Error lower by 0.020")
+    assert "these rows show no difference in accuracy" in text
+
+
+def test_what_intervals_leave_open_is_no_difference():
+    text = judge(differ(gaps=[0.01, 0.02, 0.11], average=UNSURE, **LR))
+    assert text.startswith("These rows show no difference between m and logistic regression")
+    for claim in ("steadier", "more accurate", "Use"):
+        assert claim not in text
+
+
+@pytest.mark.parametrize("average", [CLEAR, UNSURE])
+@pytest.mark.parametrize("stability", [(-0.02, CLEAR), (-0.02, UNSURE), (0.02, CLEAR)])
+@pytest.mark.parametrize("gaps", [(0.1, 0.1, 0.1), (-0.1, -0.1, -0.1), (0.1, 0.1, -0.1)])
+def test_nothing_is_claimed_where_an_interval_includes_zero(gaps, average, stability):
+    text = judge(differ("other", gaps, average, stability))
+    assert ("more accurate" in text) == (average == CLEAR)
+    claims = text.replace("not steadier by more than chance", "")
+    assert ("steadier" in claims) == (stability[1] == CLEAR)
+
+
+def test_the_most_accurate_of_the_others_is_the_rival():
+    text = judge(differ("weak", [-0.1] * 3), differ("strong", [0.1, 0.1, -0.1]))
+    assert text.startswith("Use strong instead")
+
+
+def test_one_that_is_better_everywhere_comes_before_one_that_is_better_on_average():
+    text = judge(differ("most", [0.9, 0.9, -0.1]), differ("always", [0.1] * 3))
+    assert text.startswith("Use always instead: it is more accurate than m in 3 of 3 environments")
+
+
+def test_the_oracle_is_no_alternative():
+    text = judge(differ(gaps=[-0.1] * 3, **LR), differ("oracle", [0.2] * 3, role="oracle"))
+    assert text.startswith("Use m")
+
+
+def test_a_constant_can_be_the_recommendation():
+    text = judge(differ("constant", [0.1] * 3, stability=(0.1, CLEAR), role="constant"))
+    assert text.startswith("Use a constant instead: it is more accurate than m in 3 of 3")
+
+
+def test_logistic_regression_pulled_to_the_constant_is_named_if_it_is_better_in_both():
+    shrunk = {"other": "LR pulled to the constant by 30 %", "role": "shrunk"}
+    better = differ(gaps=[0.1] * 3, stability=(0.1, CLEAR), **shrunk)
+    sentence = "Logistic regression pulled to the constant by 30 % is more accurate and steadier"
+    lr = differ(gaps=[-0.1] * 3, **LR)
+    assert sentence in judge(lr, better)
+    assert sentence not in judge(lr, differ(gaps=[0.1] * 3, **shrunk))
+    assert methods_title(compared(lr, better)) == f"{sentence} than m"
+
+
+def test_reasons_for_doubt_are_named():
+    assert "m predicts nearly the same probability for every row." in judge(constant=True)
+    assert "Its weights rest on 3.1 % of the rows." in judge(share=0.031)
+    assert judge(share=0.05) == ACROSS
+
+
+def test_a_model_beside_itself_shows_no_difference(train, tests, lr):
+    report = reported(lr, tests, train=train)
+    assert report.verdict.startswith("These rows show no difference between LogisticRegression and")
+    (difference,) = [d for d in report.comparison.differences if d.role == "LR"]
+    assert difference.average == difference.stability == (0, 0, 0)
 
 
 def test_a_constant_predictor_is_found_out(train, tests):
@@ -209,17 +292,74 @@ def test_a_constant_predictor_is_found_out(train, tests):
     assert "predicts nearly the same probability for every row" in report.verdict
 
 
+def test_differences_are_paired_over_the_rows(train, tests, lr):
+    """Slowly: both methods are evaluated on the same rows of each bootstrap sample."""
+    other = LogisticRegression(C=0.01).fit(train.X, train.y)
+    report = stability_report(lr, tests, baselines={"other": other}, n_bootstrap=40, random_state=5)
+    (found,) = report.comparison.differences
+    averages, spreads = [], []
+    rngs = {t.name: numpy_generator(5, "rows", t.name) for t in tests}
+    for _ in range(40):
+        errors = []
+        for t in tests:
+            rows = rngs[t.name].integers(0, len(t), len(t))
+            drawn = Environment(t.name, t.X.iloc[rows], t.y[rows])
+            errors.append([environment_errors(m, drawn).item() for m in (lr, other)])
+        one, two = np.array(errors).T
+        averages.append(average_error(one) - average_error(two))
+        spreads.append(stability_error(one) - stability_error(two))
+    for interval, draws in ((found.average, averages), (found.stability, spreads)):
+        assert interval[1:] == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
+    errors = report.comparison.errors
+    np.testing.assert_allclose(found.by_environment, errors.iloc[0] - errors.iloc[1])
+
+
 def test_titles_name_what_is_better():
-    good = compared(model=(0.2, 0.25), LR=(0.1, 0.6), constant=(0.49, 0.5), oracle=(0.2, 0.21))
-    assert methods_title(good) == (
-        "model closes 86 % of the way from LR to the oracle on average, and 92 % in stability"
+    lost = differ(gaps=[0.1] * 3, **LR)
+    assert methods_title(compared(lost)) == (
+        "Logistic regression is more accurate than m in 3 of 3 environments"
     )
-    bad = compared(model=(0.3, 0.8), LR=(0.2, 0.9), constant=(0.49, 0.5))
-    assert methods_title(bad) == "constant is better than model in both errors"
-    alone = compared(model=(0.3, 0.8))
-    assert methods_title(alone) == "There is nothing to compare model with"
-    others = compared(model=(0.3, 0.4), other=(0.2, 0.5))
-    assert methods_title(others) == "No method here is better than model in both errors"
+    assert methods_title(compared()) == "There is nothing to compare m with"
+    both = [differ(name, [0.3, 0.3, -0.1], stability=(0.1, CLEAR)) for name in ("one", "two")]
+    assert methods_title(compared(*both)) == "one and two are more accurate and steadier than m"
+    assert methods_title(compared(differ("other", [0.02, -0.03, 0.04], UNSURE))) == (
+        "Average_Error is smallest for other (0.240), Stability_Error for m (0.050)"
+    )
+
+
+def test_gaps_to_the_oracle_are_a_title_where_both_are_closed_in_part():
+    won = differ(gaps=[-0.3, -0.1, -0.4], **LR), differ("oracle", [0.0, 0.01, 0.06], role="oracle")
+    assert methods_title(compared(*won)) == (
+        "m closes 92 % of the way from LR to the oracle on average, and 82 % in stability"
+    )
+
+
+# --- predictions ---
+
+
+def test_every_method_predicts_once_in_every_environment(train, tests):
+    class Counting(LogisticRegression):
+        calls = 0
+
+        def predict_proba(self, X):
+            Counting.calls += 1
+            return super().predict_proba(X)
+
+    model = Counting().fit(train.X, train.y)
+    report = reported(model, tests, train=train)
+    # Once per environment, and twice per feature for what breaks it.
+    assert Counting.calls == len(tests) + 2 * train.X.shape[1]
+    Counting.calls = 0
+    predictions = {t.name: np.full(len(t), 0.5) for t in tests}
+    again = reported(predictions, tests, train=train, baselines={"counting": model})
+    assert Counting.calls == len(tests)
+    assert len(report.comparison.line) == len(again.comparison.line) == 101
+
+
+def test_a_report_labels_the_model_as_it_is_told(train, tests, lr):
+    report = reported(lr, tests, name="ours")
+    assert list(report.comparison.roles) == ["ours"]
+    assert "RMSE of ours" in report.verdict
 
 
 # --- facts ---
@@ -273,5 +413,5 @@ def test_weights_with_row_counts_are_summed_up_as_if_each_row_were_there():
     counted.row_count_ = rows.astype(float)
     found = model_facts(counted).weights
     expected = model_facts(HasWeights(np.repeat(w, rows))).weights
-    for name, value in vars(expected).items():
+    for name, value in expected._asdict().items():
         assert getattr(found, name) == pytest.approx(value), name

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-
-from stablepred.data import SyntheticWorld
 from stablepred.evidence.stable_features import (
     _Strata,
     explaining_away,
@@ -10,6 +8,8 @@ from stablepred.evidence.stable_features import (
     share_through_outcome,
     weighted_effects,
 )
+
+from stablepred.data import SyntheticWorld
 
 
 def rng(seed=0):

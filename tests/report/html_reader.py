@@ -8,7 +8,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.evaluation.diagnostics import balance_report
-from stablepred.evaluation.tables import PlainTable
+from stablepred.evaluation.predictions import PlainTable
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 HOSTILE = [

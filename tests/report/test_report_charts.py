@@ -9,12 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablepred.html import heatmap as heatmaps
-from stablepred.html.errors import ordered_places
-from stablepred.html.histogram import histogram
-from stablepred.html.lines import Series, line_chart
+from stablepred.html.charts import (
+    Mark,
+    Point,
+    Row,
+    Series,
+    histogram,
+    line_chart,
+    row_chart,
+    scatter_chart,
+)
 from stablepred.html.palette import BASELINES, MODEL, ROLES, method_styles
-from stablepred.html.rows import Mark, Row, row_chart
-from stablepred.html.scatter import Point, scatter_chart
+from stablepred.html.stability import order_environments
 from stablepred.html.svg import WIDTH, element, mark, name_within, scale_over, text_width
 
 CSS = (files("stablepred.html") / "style.css").read_text(encoding="utf-8")
@@ -184,11 +190,11 @@ def test_names_in_a_heatmap_never_crowd():
 
 
 def test_environments_that_count_something_stand_in_order():
-    assert ordered_places(["r=0.1", "r=0.5", "r = .9"]) is None
-    assert ordered_places(["r=0.1", "r=0.5", "r = 0.9"]) == ("r", [0.1, 0.5, 0.9])
-    assert ordered_places(["2019", "2020"]) == ("environment", [2019, 2020])
-    assert ordered_places(["r=1", "s=2"]) is None
-    assert ordered_places(["north", "south"]) is None
+    assert order_environments(["r=0.1", "r=0.5", "r = .9"]) is None
+    assert order_environments(["r=0.1", "r=0.5", "r = 0.9"]) == ("r", [0.1, 0.5, 0.9])
+    assert order_environments(["2019", "2020"]) == ("environment", [2019, 2020])
+    assert order_environments(["r=1", "s=2"]) is None
+    assert order_environments(["north", "south"]) is None
 
 
 # --- colours ---

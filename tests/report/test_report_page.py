@@ -4,10 +4,10 @@ import pandas as pd
 import pytest
 from html_reader import HOSTILE, read
 
+from stablepred._text import label
 from stablepred.exceptions import InputError
+from stablepred.html.charts import Mark, Row, row_chart
 from stablepred.html.page import Facts, Figure, Page, Section, render, table_of, write_page
-from stablepred.html.rows import Mark, Row, row_chart
-from stablepred.html.text import label
 
 
 def a_page(name="feature", verdict="All is well."):

@@ -2,12 +2,12 @@ import math
 
 import pytest
 
-from stablepred.html.text import (
-    counted,
+from stablepred._text import (
+    count_noun,
     error_name,
     interval,
+    join_words,
     label,
-    listed,
     number,
     percent,
     signed,
@@ -73,10 +73,10 @@ def test_signs_percentages_and_intervals():
 
 
 def test_counts_and_lists_read_as_language():
-    assert (counted(1, "row"), counted(2000, "row")) == ("1 row", "2,000 rows")
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-    assert listed(list("abcdefg"), most=5) == "a, b, c, d, e and 2 more"
+    assert (count_noun(1, "row"), count_noun(2000, "row")) == ("1 row", "2,000 rows")
+    assert join_words(["a"]) == "a"
+    assert join_words(["a", "b", "c"]) == "a, b and c"
+    assert join_words(list("abcdefg"), most=5) == "a, b, c, d, e and 2 more"
 
 
 def test_errors_have_names_of_their_own():

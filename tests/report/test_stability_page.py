@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from stablepred import GBRClassifier, stability_report, stress_test
-from stablepred.evaluation.tables import PlainTable
+from stablepred.evaluation.predictions import PlainTable
+from stablepred.html.model import balance_section
 
 NAMES = ["age", "income", "height", "colour", "followed"]
 SECTIONS = ["errors", "methods", "breakers", "balance", "weights", "effects", "run"]
@@ -147,9 +148,44 @@ def test_effects_come_with_intervals_verdicts_and_all_evidence(page, report):
     section = page.by_id("effects")
     (table,) = table_rows(section)
     assert table[0] == ["feature", "verdict", "effect", "low", "high", "explaining away"]
-    stable = dict(zip(NAMES, report.facts.effects["stable"], strict=True))
-    assert {row[0]: row[1] == "stable" for row in table[1:]} == stable
-    assert f"{sum(stable.values())} of 5 features" in next(section.all("h2")).text
+    verdicts = dict(zip(NAMES, report.facts.effects["verdict"], strict=True))
+    assert {row[0]: row[1] for row in table[1:]} == verdicts
+    assert (
+        f"{list(verdicts.values()).count('stable')} of 5 features" in next(section.all("h2")).text
+    )
+
+
+def test_undecided_variables_are_shown_as_such_and_used_ones_are_named(train, tests, tmp_path):
+    model = LogisticRegression().fit(train.X, train.y)
+    model.variables_ = pd.DataFrame(
+        {
+            "variable": NAMES,
+            "effect": [0.3, 0.2, 0.0, 0.1, 0.4],
+            "low": -0.1,
+            "high": 0.5,
+            "verdict": ["stable", "stable", "undecided", "undecided", "noisy"],
+            "used": [True, True, True, True, False],
+        }
+    )
+    stability_report(model, tests, n_bootstrap=2).to_html(tmp_path / "r.html")
+    section = read_file(tmp_path / "r.html").by_id("effects")
+    title = "2 of 5 features are called stable; the model uses 4"
+    assert next(section.all("h2")).text == title
+    assert "Used: age, income, height and colour." in section.text
+    verdicts = {row[0]: row[1] for row in table_rows(section)[0][1:]}
+    assert verdicts == dict(zip(NAMES, model.variables_["verdict"], strict=True))
+    assert {"stable", "undecided", "noisy"} == {n.text for n in section.all("li")}
+
+
+@pytest.mark.parametrize(
+    ("after", "verb"), [(0.989, "hardly changes"), (0.2, "lowers"), (1.5, "raises")]
+)
+def test_balance_claims_no_more_than_its_numbers(after, verb):
+    before = pd.DataFrame([[0.0, 1.0], [1.0, 0.0]], list("ab"), list("ab"))
+    title = balance_section(before, before * after).title
+    assert title.startswith(
+        f"Weighting {verb} the worst imbalance: 1.000 before, {after:.3f} after"
+    )
 
 
 def test_what_was_run_can_be_run_again(page):

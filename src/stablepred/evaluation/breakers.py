@@ -7,18 +7,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import numpy_generator
-from stablepred.evaluation.metrics import ErrorFunction, Table, environment_errors
-from stablepred.evaluation.tables import PlainTable
+from stablepred.evaluation.metrics import Metric
+from stablepred.evaluation.predictions import FloatArray, PlainTable, Table, predict_probabilities
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import column_values
 
-FloatArray = npt.NDArray[np.float64]
 
-
-def breakers(
-    model: Any, best: Table, worst: Table, error: str | ErrorFunction, seed: int
-) -> pd.DataFrame:
+def rank_breakers(model: Any, best: Table, worst: Table, metric: Metric, seed: int) -> pd.DataFrame:
     """Harm of every feature in the worst environment, sorted."""
     rows = []
     for name in best.X.columns:
@@ -27,9 +23,9 @@ def breakers(
         errors = []
         for source in (worst, best):
             drawn = worst.X.copy()
-            drawn[name] = _given_outcome(source, worst, name, uniforms)
+            drawn[name] = _draw_given_outcome(source, worst, name, uniforms)
             table = PlainTable(worst.name, drawn, worst.y)
-            errors.append(float(environment_errors(model, table, error).iloc[0]))
+            errors.append(metric.error(table, predict_probabilities(model, [table])[worst.name]))
         rows.append((name, _association(best, name), _association(worst, name), *errors))
     columns = ["feature", "association_best", "association_worst"]
     frame = pd.DataFrame(rows, columns=[*columns, "error_redrawn", "error_restored"])
@@ -37,7 +33,7 @@ def breakers(
     return frame.sort_values("harm", ascending=False, kind="stable", ignore_index=True)
 
 
-def _given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatArray) -> pd.Series:
+def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatArray) -> pd.Series:
     """Values of a feature for the rows of ``worst``, drawn in ``source`` given the outcome."""
     # Both columns one below the other keep their type, be it numbers, text or categories.
     both = pd.concat([worst.X[name], source.X[name]], ignore_index=True)
@@ -53,7 +49,7 @@ def _given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatArray)
 
 
 def _order(values: pd.Series) -> npt.NDArray[np.intp]:
-    """Positions in sorted order; values that cannot be compared are sorted as text."""
+    """Positions in sorted order; values that cannot be compared are sorted as strings."""
     try:
         return np.asarray(values.argsort(kind="stable"), dtype=np.intp)
     except TypeError:
@@ -64,7 +60,7 @@ def _association(table: Table, name: Any) -> float:
     """Mean of the outcome where the feature is high minus where it is low; NaN if constant."""
     try:
         values = column_values(table.X[[name]], [0], [str(name)])
-    except (InputError, TypeError):  # not a number: the harm says it all
+    except (InputError, TypeError):  # not a number: the harm alone has to do
         return float("nan")
     high = Dichotomizer().fit_transform(values)[:, 0] == 1
     y = np.asarray(table.y)

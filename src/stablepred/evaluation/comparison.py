@@ -1,33 +1,55 @@
-"""A model beside others and beside the references, all computed in one run."""
+"""A method beside others and beside the references, all on the same rows."""
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.evaluation.metrics import (
-    ErrorFunction,
-    Table,
-    average_error,
-    environment_errors,
-    stability_error,
-    worst_error,
-)
+from stablepred._text import percent
+from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
+from stablepred.evaluation.predictions import FloatArray, Table, predict_probabilities
 from stablepred.evaluation.references import (
     ConstantPredictor,
     Oracle,
-    beaten_by_shrinkage,
+    best_shrunk,
     gaps_closed,
-    shrinkage_line,
+    line_of,
+    shrink,
 )
-from stablepred.exceptions import InputError
 
 REFERENCES = ("LR", "constant", "oracle")
+
+
+class Interval(NamedTuple):
+    """A value with the interval that the rows allow."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def sign(self) -> int:
+        """-1 or 1 where the whole interval lies on the side of the value, else 0."""
+        return int(min(self.value, self.low) > 0) - int(max(self.value, self.high) < 0)
+
+
+class Difference(NamedTuple):
+    """Errors of the model minus those of another method, on the same rows.
+
+    ``by_environment`` has one difference per environment; the intervals of the summaries' come
+    from a paired bootstrap over the rows within environments.
+    """
+
+    other: str
+    role: str
+    by_environment: FloatArray
+    average: Interval
+    stability: Interval
 
 
 @dataclass(frozen=True)
@@ -42,6 +64,9 @@ class Comparison:
         By method: model, baseline, LR, constant or oracle.
     line : DataFrame or None
         The shrinkage line, where there is an LR.
+    differences : tuple of Difference
+        The model against each other method; also against the most accurate point of the
+        shrinkage line that is smaller in both errors, where there is one (role ``"shrunk"``).
     notes : tuple of str
         What is missing, and why.
     """
@@ -49,113 +74,115 @@ class Comparison:
     errors: pd.DataFrame
     roles: dict[str, str]
     line: pd.DataFrame | None
-    notes: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...] = ()
 
     def of(self, role: str) -> pd.Series | None:
         """Errors per environment of the model or of a reference, if it is there."""
-        for name, its in self.roles.items():
-            if its == role:
-                return self.errors.T[name]
-        return None
+        names = [name for name, found in self.roles.items() if found == role]
+        return self.errors.T[names[0]] if names else None
 
     def summary(self) -> pd.DataFrame:
         """Average, stability and worst error; gaps closed and the shrinkage line, where known."""
+        values = summarise(self.errors.to_numpy(dtype=np.float64))
+        frame = pd.DataFrame(values, index=self.errors.index, columns=list(SUMMARIES))
         lr, oracle = self.of("LR"), self.of("oracle")
-        rows = []
-        for _, errors in self.errors.iterrows():
-            row: dict[str, Any] = {
-                "Average_Error": average_error(errors),
-                "Stability_Error": stability_error(errors),
-                "Worst_Error": worst_error(errors),
-            }
-            if lr is not None and oracle is not None:
-                row["average_gap"], row["stability_gap"] = gaps_closed(lr, errors, oracle)
-            if self.line is not None:
-                row["shrunk_better"] = beaten_by_shrinkage(errors, self.line)
-            rows.append(row)
-        return pd.DataFrame(rows, index=self.errors.index)
-
-    def better_in_both(self) -> list[str]:
-        """Methods, but for the oracle, with smaller average and stability error than the model."""
-        summary = self.summary()
-        average, stability = summary["Average_Error"], summary["Stability_Error"]
-        better = (average < average.iloc[0]) & (stability < stability.iloc[0])
-        return [str(name) for name in summary.index[better] if self.roles[str(name)] != "oracle"]
-
-    def best_shrunk(self) -> float | None:
-        """Share of LR at the most accurate point of the line that beats the model in both errors.
-
-        None where no point does.
-        """
-        model = self.errors.iloc[0]
-        if self.line is None or not beaten_by_shrinkage(model, self.line):
-            return None
-        steady = self.line[self.line["Stability_Error"] < stability_error(model)]
-        return float(steady.index[int(steady["Average_Error"].argmin())])
+        rows = [errors for _, errors in self.errors.iterrows()]
+        if lr is not None and oracle is not None:
+            gaps = [gaps_closed(lr, errors, oracle) for errors in rows]
+            frame[["average_gap", "stability_gap"]] = np.array(gaps)
+        if self.line is not None:
+            frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in rows]
+        return frame
 
 
 def compare(
-    name: str,
-    model: Any,
-    tables: list[Table],
-    error: str | ErrorFunction,
+    methods: Mapping[str, Any],
+    tables: Sequence[Table],
+    metric: Metric,
     *,
     train: Table | None,
     stable_features: Sequence[str] | None,
-    baselines: Mapping[str, Any] | None,
-) -> Comparison:
-    """Evaluate a model beside ``baselines`` and beside what can be fitted on ``train``."""
-    baselines = {str(key): other for key, other in (baselines or {}).items()}
-    if name in REFERENCES:
-        name = f"{name} (model)"
-    taken = [n for n in baselines if n == name or (train is not None and n in REFERENCES)]
-    if taken:
-        raise InputError(
-            f"baselines must not be called {taken}: these names belong to the model and to the "
-            "references, which are computed from train. Leave them out or rename them."
-        )
+    level: float,
+    n_bootstrap: int,
+    seed: int,
+) -> tuple[Comparison, FloatArray]:
+    """Evaluate methods by label beside each other and beside what can be fitted on ``train``.
+
+    The first method is the model that the others are compared with. Also returns its errors on
+    the bootstrap samples: (draws, E).
+    """
     references, notes = ({}, []) if train is None else _references(train, tables, stable_features)
-    methods = {name: model} | baselines | references
-    roles = {n: n if n in references else "baseline" for n in methods} | {name: "model"}
-    errors = pd.DataFrame({n: environment_errors(m, tables, error) for n, m in methods.items()}).T
-    line = None
+    model = next(iter(methods))
+    roles = dict.fromkeys(methods, "baseline") | {model: "model"} | {n: n for n in references}
+    predicted = {
+        name: predict_probabilities(method, list(tables))
+        for name, method in (dict(methods) | references).items()
+    }
+    errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
+    line, every = None, errors
     if train is not None and "LR" in references:
-        line = shrinkage_line(references["LR"], train, tables, error)
-    return Comparison(errors, roles, line, tuple(notes))
+        line = line_of(predicted["LR"], train, tables, metric)
+        share = best_shrunk(errors.T[model], line)
+        if share is not None and 0 < share < 1:
+            name = f"LR pulled to the constant by {percent(1 - share)}"
+            predicted[name] = shrunk = shrink(predicted["LR"], train, share)
+            every = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
+    draws = metric.resample(tables, list(predicted.values()), n_bootstrap, seed)
+    own, *others = zip(predicted, every.to_numpy(dtype=np.float64), draws, strict=True)
+    differences = tuple(
+        _difference(other, roles.get(other[0], "shrunk"), own, level) for other in others
+    )
+    return Comparison(errors, roles, line, differences, tuple(notes)), draws[0]
+
+
+Evaluated = tuple[str, FloatArray, FloatArray]  # name, errors (E,), resampled errors (draws, E)
+
+
+def _difference(other: Evaluated, role: str, own: Evaluated, level: float) -> Difference:
+    """The model's errors minus another's, and what they are on each bootstrap sample."""
+    (name, theirs, their_draws), (_, ours, our_draws) = other, own
+    value = (summarise(ours) - summarise(theirs))[:2]
+    low, high = percentiles((summarise(our_draws) - summarise(their_draws))[:, :2], level)
+    average, stability = (
+        Interval(*map(float, ends)) for ends in zip(value, low, high, strict=True)
+    )
+    return Difference(name, role, ours - theirs, average, stability)
 
 
 def _references(
-    train: Table, tables: list[Table], stable_features: Sequence[str] | None
+    train: Table, tables: Sequence[Table], stable_features: Sequence[str] | None
 ) -> tuple[dict[str, Any], list[str]]:
     """LR, constant and oracle as far as they can be had, and notes on what is missing."""
-    references: dict[str, Any] = {}
     notes: list[str] = []
-    kinds: dict[str, Sequence[Any]] = {"LR": list(train.X.columns)}
-    if stable_features is not None:
-        kinds["oracle"] = list(stable_features)
-    for name, columns in kinds.items():
+
+    def fit(name: str, columns: Sequence[Any]) -> dict[str, Any]:
         reason = _not_numeric([train, *tables], columns)
         if reason:
             notes.append(f"{name} is left out: it needs finite numbers, but {reason}.")
-            continue
+            return {}
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             if name == "LR":
-                references[name] = LogisticRegression().fit(train.X, train.y)
+                fitted: Any = LogisticRegression().fit(train.X, train.y)
             else:
-                references[name] = Oracle(train, columns)
+                fitted = Oracle(train, columns)
         if any(issubclass(w.category, ConvergenceWarning) for w in caught):
             notes.append(f"{name} stopped at scikit-learn's default limit of iterations.")
-    references["constant"] = ConstantPredictor(train)
-    return {name: references[name] for name in REFERENCES if name in references}, notes
+        return {name: fitted}
+
+    references = fit("LR", list(train.X.columns)) | {"constant": ConstantPredictor(train)}
+    if stable_features is not None:
+        references |= fit("oracle", list(stable_features))
+    return references, notes
 
 
-def _not_numeric(tables: list[Table], columns: Sequence[Any]) -> str:
-    """Which column is not a finite number somewhere; nothing if all are."""
+def _not_numeric(tables: Sequence[Table], columns: Sequence[Any]) -> str:
+    """Which column is not a finite number somewhere; empty if all are."""
     for table in tables:
         for column in columns:
             if column not in table.X.columns:
-                continue  # said by whoever uses it
+                continue  # reported by whoever uses it
             values = table.X[column]
             if not pd.api.types.is_numeric_dtype(values):
                 return f"{str(column)!r} is {values.dtype}"

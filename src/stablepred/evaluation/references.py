@@ -20,16 +20,19 @@ from sklearn.linear_model import LogisticRegression
 from stablepred.evaluation.metrics import (
     ErrorFunction,
     Errors,
-    Table,
+    Metric,
     average_error,
-    environment_errors,
-    listed_environments,
-    predicted_probability,
     stability_error,
+    summarise,
+)
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    Predictions,
+    Table,
+    check_environments,
+    predict_probabilities,
 )
 from stablepred.exceptions import InputError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 class ConstantPredictor:
@@ -59,14 +62,14 @@ class Oracle:
     def __init__(self, train: Table, stable_features: Sequence[str], estimator: Any = None) -> None:
         self.stable_features = list(stable_features)
         self.estimator = LogisticRegression() if estimator is None else estimator
-        self.estimator.fit(self._stable(train.X), train.y)
+        self.estimator.fit(self._select(train.X), train.y)
 
     def predict_proba(self, X: pd.DataFrame) -> FloatArray:
         """Probabilities of both classes, from the stable columns of X."""
-        probability: FloatArray = self.estimator.predict_proba(self._stable(X))
+        probability: FloatArray = self.estimator.predict_proba(self._select(X))
         return probability
 
-    def _stable(self, X: pd.DataFrame) -> pd.DataFrame:
+    def _select(self, X: pd.DataFrame) -> pd.DataFrame:
         missing = [name for name in self.stable_features if name not in X.columns]
         if missing:
             raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
@@ -125,26 +128,43 @@ def shrinkage_line(
     pandas.DataFrame
         Indexed by a, with columns ``Average_Error`` and ``Stability_Error``.
     """
+    metric, tables = Metric.of(error), check_environments(environments)
+    return line_of(predict_probabilities(model, tables), train, tables, metric, shares)
+
+
+def line_of(
+    predicted: Predictions,
+    train: Table,
+    tables: Sequence[Table],
+    metric: Metric,
+    shares: npt.ArrayLike | None = None,
+) -> pd.DataFrame:
+    """The `shrinkage_line` of predictions that are at hand."""
     grid = np.linspace(0, 1, 101) if shares is None else np.asarray(shares, dtype=np.float64)
     if not ((grid >= 0) & (grid <= 1)).all():
         raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
-    tables = listed_environments(environments)
-    predicted = predicted_probability(model, tables)
-    base = float(np.mean(train.y))
-    rows = []
-    for a in grid:
-        shrunk = {name: a * p + (1 - a) * base for name, p in predicted.items()}
-        errors = environment_errors(shrunk, tables, error)
-        rows.append((average_error(errors), stability_error(errors)))
+    errors = np.array([metric.errors(tables, shrink(predicted, train, a)) for a in grid])
     index = pd.Index(grid, name="share")
-    return pd.DataFrame(rows, index=index, columns=["Average_Error", "Stability_Error"])
+    columns = ["Average_Error", "Stability_Error"]
+    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=columns)
+
+
+def shrink(predicted: Predictions, train: Table, share: float) -> Predictions:
+    """Predictions pulled to the base rate of ``train``, of which ``share`` is left."""
+    base = float(np.mean(train.y))
+    return {name: share * p + (1 - share) * base for name, p in predicted.items()}
 
 
 def beaten_by_shrinkage(method_errors: Errors, line: pd.DataFrame) -> bool:
     """Whether some point of a `shrinkage_line` is smaller in both errors than the method."""
+    return best_shrunk(method_errors, line) is not None
+
+
+def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
+    """Share of the most accurate point of the line that is smaller in both errors, if any is."""
     average, stability = average_error(method_errors), stability_error(method_errors)
-    better = (line["Average_Error"] < average) & (line["Stability_Error"] < stability)
-    return bool(better.any())
+    better = line[(line["Average_Error"] < average) & (line["Stability_Error"] < stability)]
+    return float(better.index[int(better["Average_Error"].argmin())]) if len(better) else None
 
 
 def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:

@@ -11,39 +11,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import RandomState, root_seed
-from stablepred.evaluation.breakers import breakers
-from stablepred.evaluation.comparison import Comparison, compare
-from stablepred.evaluation.metrics import (
-    ErrorFunction,
+from stablepred.evaluation.breakers import rank_breakers
+from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
+from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
+from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
+from stablepred.evaluation.predictions import (
+    Predictions,
     Table,
     check_columns,
-    environment_errors,
-    error_interval,
-    listed_environments,
-    predicted_probability,
+    check_environments,
+    plain_table,
+    predict_probabilities,
 )
 from stablepred.evaluation.stress import StressReport, stress_test
-from stablepred.evaluation.tables import plain_table
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
-from stablepred.html.model_facts import ModelFacts, model_facts
-from stablepred.html.page import write_page
-from stablepred.html.pages import stability_page
-from stablepred.html.run_facts import RunFacts, run_facts
 from stablepred.validation.environments import is_constant
 
 __all__ = ["StabilityReport", "StressReport", "stability_report", "stress_test"]
 
-FloatArray = npt.NDArray[np.float64]
-
 SHOWN = 10  # features in a printed report
-
-
-# --- environments at hand -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +48,7 @@ class StabilityReport:
     breakers : DataFrame or None
         One row per feature, the one that does most harm first: its association with the outcome
         in the best and in the worst environment (difference of the outcome's mean between high
-        and low values), the error in the worst environment when the feature is drawn anew given
+        and low values), the error in the worst environment when the feature is drawn again given
         the outcome as it is there (``error_redrawn``) and as it is in the best environment
         (``error_restored``), and the ``harm``, what the error falls by from the one to the other.
         None when there were only predictions and no model to ask again.
@@ -91,10 +81,11 @@ class StabilityReport:
 
     @property
     def verdict(self) -> str:
-        """One sentence: how much the error moves, beside what, and every reason for doubt."""
+        """What to use, and every reason for doubt."""
         return stability_verdict(
             self.comparison,
             self.error,
+            level=self.level,
             constant=self.constant,
             effective_share=self.facts.effective_share,
         )
@@ -104,6 +95,9 @@ class StabilityReport:
 
         The file is complete or not there at all. It holds aggregates only, no rows of the data.
         """
+        from stablepred.html.page import write_page
+        from stablepred.html.stability import stability_page
+
         write_page(stability_page(self), path)
 
     def to_frame(self) -> pd.DataFrame:
@@ -142,8 +136,9 @@ def stability_report(
     level: float = 0.95,
     n_bootstrap: int = 500,
     random_state: RandomState = 0,
+    name: str | None = None,
 ) -> StabilityReport:
-    """Compare a fitted model's errors across environments and say what breaks it.
+    """Compare a fitted model's errors across environments and report what breaks it.
 
     Parameters
     ----------
@@ -161,12 +156,14 @@ def stability_report(
     stable_features : sequence of str, optional
         The true stable features, where they are known: adds the oracle, a logistic regression on
         these columns of ``train``, and the gaps closed.
-    baselines : mapping from name to fitted model, optional
+    baselines : mapping from label to fitted model, optional
         Other models to show beside this one.
     level, n_bootstrap : float, int
         Of the intervals, as in `error_interval`.
     random_state : int, RandomState or None
         Seed of the bootstrap and of the draws that restore a feature.
+    name : str, optional
+        Label of the model; its class if not given.
 
     Returns
     -------
@@ -175,7 +172,7 @@ def stability_report(
 
     Notes
     -----
-    What breaks the model: in the worst environment one feature at a time is drawn anew, from its
+    What breaks the model: in the worst environment one feature at a time is drawn again, from its
     values among rows with the same outcome, once there and once in the best environment. The
     second restores its link to the outcome and leaves everything else; the first is the control,
     since either draw unties the feature from the others. The difference is the feature's harm.
@@ -194,62 +191,73 @@ def stability_report(
     ('r=0.1', True)
     """
     started = time.perf_counter()
-    tables = listed_environments(environments)
+    metric, tables = Metric.of(error), check_environments(environments)
+    check_interval(level, n_bootstrap)
     if len(tables) < 2:
         raise InputError(
             "stability_report compares environments, but got a single one "
             f"({tables[0].name!r}). Pass two or more, or use stress_test(model, X, y)."
         )
-    trained = None if train is None else _training_table(train, tables[0])
+    trained = None if train is None else _check_training_table(train, tables[0])
     if stable_features is not None and (trained is None or len(stable_features) == 0):
         raise InputError(
             "stable_features names the columns of an oracle, which is fitted on train: pass both, "
             "or neither."
         )
-    seed = root_seed(random_state)
-    predicted = predicted_probability(model, tables)
-    frame = error_interval(
-        predicted, tables, error, level=level, n_bootstrap=n_bootstrap, random_state=seed
-    )
-    errors = environment_errors(predicted, tables, error)
-    best, worst = str(errors.idxmin()), str(errors.idxmax())
-    harm = None
-    if hasattr(model, "predict_proba") or callable(model):
-        by_name = {table.name: table for table in tables}
-        harm = breakers(model, by_name[best], by_name[worst], error, seed)
-    facts = model_facts(model)
-    return StabilityReport(
-        errors=frame,
-        breakers=harm,
-        best=best,
-        worst=worst,
-        error=str(errors.name),
+    seed, facts = root_seed(random_state), model_facts(model, name)
+    predicted = predict_probabilities(model, tables)
+    comparison, draws = compare(
+        _label_methods(facts.name, predicted, baselines, with_references=train is not None),
+        tables,
+        metric,
+        train=trained,
+        stable_features=stable_features,
         level=level,
-        comparison=compare(
-            facts.name,
-            predicted,
-            tables,
-            error,
-            train=trained,
-            stable_features=stable_features,
-            baselines=baselines,
-        ),
+        n_bootstrap=n_bootstrap,
+        seed=seed,
+    )
+    errors = comparison.errors.iloc[0]
+    best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
+    asked = hasattr(model, "predict_proba") or callable(model)
+    return StabilityReport(
+        errors=interval_frame(errors, draws, level),
+        breakers=rank_breakers(model, best, worst, metric, seed) if asked else None,
+        best=best.name,
+        worst=worst.name,
+        error=metric.name,
+        level=level,
+        comparison=comparison,
         constant=_is_constant_everywhere(predicted, tables),
         facts=facts,
         run=run_facts(tables, trained, seed, n_bootstrap, started),
     )
 
 
-def _training_table(train: Table, like: Table) -> Table:
+def _label_methods(
+    name: str, model: Any, baselines: Mapping[str, Any] | None, *, with_references: bool
+) -> dict[str, Any]:
+    """The model and the baselines by label, none of which may hide another."""
+    name = f"{name} (model)" if name in REFERENCES else name
+    others = {str(key): other for key, other in (baselines or {}).items()}
+    taken = [n for n in others if n == name or (with_references and n in REFERENCES)]
+    if taken:
+        raise InputError(
+            f"baselines must not be called {taken}: these names belong to the model and to the "
+            "references, which are computed from train. Leave them out or rename them."
+        )
+    return {name: model} | others
+
+
+def _check_training_table(train: Table, like: Table) -> Table:
     """The training environment, checked; its features may be of any kind."""
     try:
         table = plain_table(train.X, train.y, train.name)
     except InputError as error:
         raise InputError(f"train ({train.name!r}) cannot be used: {error}") from None
-    check_columns(table, list(like.X.columns), f"environment {like.name!r}")
+    check_columns(table, like.X.columns, f"environment {like.name!r}")
     return table
 
 
-def _is_constant_everywhere(predicted: dict[str, FloatArray], tables: list[Table]) -> bool:
+def _is_constant_everywhere(predicted: Predictions, tables: list[Table]) -> bool:
     outcome = np.concatenate([np.asarray(table.y, dtype=np.float64) for table in tables])
     return is_constant(np.concatenate([predicted[table.name] for table in tables]), outcome)

@@ -11,24 +11,25 @@ import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
+from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import (
-    ERRORS,
     ErrorFunction,
+    Metric,
     average_error,
-    environment_errors,
-    predicted_probability,
+    check_interval,
+    percentiles,
     stability_error,
 )
-from stablepred.evaluation.tables import PlainTable, plain_table
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    PlainTable,
+    plain_table,
+    predict_probabilities,
+)
 from stablepred.exceptions import InputError
-from stablepred.html.model_facts import ModelFacts, model_facts
-from stablepred.html.page import write_page
-from stablepred.html.pages import stress_page
-from stablepred.html.run_facts import RunFacts, run_facts
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import RATES, column_values, resampling_weights
 
-FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
 SHOWN = 10  # features in a printed report
@@ -72,6 +73,9 @@ class StressReport:
 
         The file is complete or not there at all. It holds aggregates only, no rows of the data.
         """
+        from stablepred.html.page import write_page
+        from stablepred.html.stress import stress_page
+
         write_page(stress_page(self), path)
 
     def to_frame(self) -> pd.DataFrame:
@@ -155,39 +159,42 @@ def stress_test(
     'V12'
     """
     started = time.perf_counter()
-    table = plain_table(X, y)
-    chosen = _chosen_features(features, table.X)
-    _check_rates(rates)
-    probability = predicted_probability(model, [table])[table.name]
-    observed = environment_errors(probability, table, error)
-    function = ERRORS[error] if isinstance(error, str) else error
-    seed = root_seed(random_state)
+    table, metric, seed = plain_table(X, y), Metric.of(error), root_seed(random_state)
+    chosen = _choose_features(features, table.X)
+    check_interval(level, n_bootstrap)
+    if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
+        raise InputError(
+            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
+        )
+    probability = predict_probabilities(model, [table])[table.name]
+    observed = metric.error(table, probability)
     rows, skipped = {}, {}
     for name in chosen:
-        bits = _as_bits(table.X, name)
+        values = column_values(table.X[[name]], [0], [str(name)])
+        bits: FloatArray = Dichotomizer().fit_transform(values)[:, 0]
         missing = _missing_cell(bits, table.y)
         if missing:
             skipped[str(name)] = missing
         else:
-            rows[name] = _stressed(
-                bits, table, probability, rates, function, level, n_bootstrap, seed, str(name)
+            rng = numpy_generator(seed, "stress", str(name))
+            rows[name] = _stress(
+                bits, table, probability, rates, metric.function, level, n_bootstrap, rng
             )
     if not rows:
         raise InputError(f"no feature can be tested: {skipped}.")
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("feature")
-    frame = frame.sort_values("worst", ascending=False, kind="stable")
     return StressReport(
-        errors=frame,
-        observed=float(observed.iloc[0]),
+        errors=frame.sort_values("worst", ascending=False, kind="stable"),
+        observed=observed,
         skipped=skipped,
-        error=str(observed.name),
+        error=metric.name,
         level=level,
         facts=model_facts(model),
         run=run_facts([table], None, seed, n_bootstrap, started),
     )
 
 
-def _chosen_features(features: Sequence[Any] | None, frame: pd.DataFrame) -> list[Any]:
+def _choose_features(features: Sequence[Any] | None, frame: pd.DataFrame) -> list[Any]:
     chosen = list(frame.columns) if features is None else list(features)
     unknown = [name for name in chosen if name not in frame.columns]
     if unknown or not chosen:
@@ -198,21 +205,8 @@ def _chosen_features(features: Sequence[Any] | None, frame: pd.DataFrame) -> lis
     return chosen
 
 
-def _check_rates(rates: Sequence[float]) -> None:
-    if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
-        raise InputError(
-            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
-        )
-
-
-def _as_bits(frame: pd.DataFrame, name: Any) -> FloatArray:
-    values = column_values(frame[[name]], [0], [str(name)])
-    bits: FloatArray = Dichotomizer().fit_transform(values)
-    return bits
-
-
 def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
-    """Why a feature cannot be tested; nothing if it can."""
+    """Why a feature cannot be tested; empty if it can."""
     if bits.min() == bits.max():
         return "constant"
     for outcome in (0, 1):
@@ -222,36 +216,34 @@ def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
     return ""
 
 
-def _stressed(
+def _stress(
     bits: FloatArray,
     table: PlainTable,
     probability: FloatArray,
     rates: Sequence[float],
-    function: ErrorFunction,
+    error: ErrorFunction,
     level: float,
     n_bootstrap: int,
-    seed: int,
-    name: str,
+    rng: np.random.Generator,
 ) -> dict[str, float]:
     """Errors when the feature agrees with the outcome at each rate."""
     target = table.y.astype(np.float64)
-    weights = [resampling_weights(bits, target, rate, least_share=0.0) for rate in rates]
+    weights = [resampling_weights(bits[:, None], target, r, least_share=0.0) for r in rates]
     effective = [w.sum() ** 2 / (w @ w) for w in weights]
     # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
-    order = np.lexsort((probability, bits[:, 0], target))
+    order = np.lexsort((probability, bits, target))
     evenly = (np.arange(len(target)) + 0.5) / len(target)
-    drawn = [order[_rows_at(evenly, w[order])] for w in weights]
-    errors = [float(function(table.y[rows], probability[rows])) for rows in drawn]
+
+    def error_at(rows: IndexArray) -> float:
+        return float(error(table.y[rows], probability[rows]))
+
+    errors = [error_at(order[_rows_at(evenly, w[order])]) for w in weights]
     k = int(np.argmax(errors))
-    rng = numpy_generator(seed, "stress", name)
     size = max(2, round(effective[k]))
-    draws = [
-        function(table.y[rows], probability[rows])
-        for rows in (_rows_at(rng.random(size), weights[k]) for _ in range(n_bootstrap))
-    ]
-    low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
+    draws = [error_at(_rows_at(rng.random(size), weights[k])) for _ in range(n_bootstrap)]
+    low, high = percentiles(np.array(draws), level)
     return (
-        {"agreement": float((bits[:, 0] == target).mean())}
+        {"agreement": float((bits == target).mean())}
         | {f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)}
         | {"average": average_error(errors), "stability": stability_error(errors)}
         | {"worst": errors[k], "low": float(low), "high": float(high)}
@@ -260,6 +252,6 @@ def _stressed(
 
 
 def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:
-    """Row numbers at points in [0, 1), each row owning a stretch in proportion to its weight."""
+    """Row indices at points in [0, 1), each row owning a stretch in proportion to its weight."""
     edges = np.cumsum(w)
     return np.minimum(np.searchsorted(edges, points * edges[-1], side="right"), len(w) - 1)

@@ -1,108 +1,153 @@
-"""One honest sentence about a model's stability."""
+"""A recommendation that a comparison supports: use the model, use another, or no difference.
 
-import pandas as pd
+"More accurate" and "steadier" are claimed only where the paired bootstrap interval of the
+difference excludes zero.
+"""
 
-from stablepred.evaluation.comparison import Comparison
-from stablepred.evaluation.metrics import average_error, stability_error
-from stablepred.html.balance import SMALL_SHARE
-from stablepred.html.text import error_name, label, number, percent
+from stablepred._text import error_name, interval, join_words, label, number, percent, signed
+from stablepred.evaluation.comparison import Comparison, Difference, Interval
 
-# Differences below this are not worth a word.
-ALIKE = 0.0005
+# Below this effective share a result rests on few rows.
+SMALL_SHARE = 0.05
+NAMES = {"LR": "logistic regression", "constant": "a constant"}
 
 
 def stability_verdict(
-    comparison: Comparison, error: str, *, constant: bool, effective_share: float | None
+    comparison: Comparison,
+    error: str,
+    *,
+    level: float,
+    constant: bool,
+    effective_share: float | None,
 ) -> str:
-    """How much the error moves, beside LR and the constant, and every reason for doubt.
+    """What to use, beside the best alternative, then every reason for doubt.
 
-    Parameters
-    ----------
-    comparison : Comparison
-        Of the model with the references, as far as they are known.
-    error : str
-        Name of the error.
-    constant : bool
-        Whether the model predicts (nearly) the same for every row.
-    effective_share : float or None
-        Of the model's weights.
+    ``level`` is that of the intervals in the comparison; ``constant`` whether the model predicts
+    (nearly) the same for every row; ``effective_share`` that of its weights.
     """
-    model = comparison.errors.iloc[0]
-    name = label(comparison.errors.index[0]).shown
-    sentence = (
-        f"Across {len(model)} environments the {error_name(error)} of {name} lies between "
-        f"{number(model.min())} and {number(model.max())}"
-    )
-    lr = comparison.of("LR")
-    if lr is not None:
-        sentence += (
-            f"; beside plain logistic regression ({number(lr.min())} to {number(lr.max())}) it is "
-            f"{_beside(model, lr)}"
-        )
-    base = comparison.of("constant")
-    if base is not None and average_error(base) > average_error(model) + ALIKE:
-        sentence += f", and more accurate than a constant ({number(average_error(base))})"
-    doubts = _doubts(comparison, constant, effective_share)
-    return f"{sentence}; but {_joined(doubts)}." if doubts else f"{sentence}."
-
-
-def _beside(model: pd.Series, other: pd.Series) -> str:
-    """Steadier or not, more accurate or not."""
-    steady = _sign(stability_error(model) - stability_error(other))
-    accurate = _sign(average_error(model) - average_error(other))
-    first = {-1: "steadier", 0: "as steady", 1: "less steady"}[steady]
-    second = {-1: "more accurate", 0: "as accurate", 1: "less accurate"}[accurate]
-    return f"{first} {'but' if steady * accurate < 0 else 'and'} {second} on average"
-
-
-def _sign(difference: float) -> int:
-    return 0 if abs(difference) < ALIKE else (1 if difference > 0 else -1)
-
-
-def _doubts(comparison: Comparison, constant: bool, share: float | None) -> list[str]:
-    doubts = []
+    errors = comparison.errors.iloc[0]
+    model = label(comparison.errors.index[0]).shown
+    sentences, rival = [], _best_rival(comparison)
+    if rival is not None:
+        sentences.append(recommend(model, rival, error, level))
+        better = _list_better_in_both(comparison, without=rival)
+        if better:
+            sentences.append(f"{better} more accurate and steadier than {model}")
     if constant:
-        doubts.append("it predicts nearly the same probability for every row")
-    base = comparison.of("constant")
-    model = comparison.errors.iloc[0]
-    if base is not None and not constant and average_error(base) < average_error(model):
-        better = (
-            "in both errors" if stability_error(base) < stability_error(model) else "on average"
+        sentences.append(f"{model} predicts nearly the same probability for every row")
+    if effective_share is not None and effective_share < SMALL_SHARE:
+        sentences.append(f"Its weights rest on {percent(effective_share, 1)} of the rows")
+    if rival is None:
+        spread = f"between {number(errors.min())} and {number(errors.max())}"
+        sentences.insert(
+            0, f"Across {len(errors)} environments the {error_name(error)} of {model} lies {spread}"
         )
-        doubts.append(
-            f"a constant is better {better} ({number(average_error(base))} against "
-            f"{number(average_error(model))} on average)"
-        )
-    shrunk = comparison.best_shrunk()
-    if shrunk is not None and shrunk > 0:
-        doubts.append(
-            f"logistic regression pulled to the constant by {percent(1 - shrunk)} is better in "
-            "both errors"
-        )
-    if share is not None and share < SMALL_SHARE:
-        doubts.append(f"its weights rest on {percent(share, 1)} of the rows")
-    return doubts
+    return " ".join(f"{_capitalise(sentence)}." for sentence in sentences)
 
 
-def _joined(parts: list[str]) -> str:
-    return ", and ".join(parts)
+def recommend(model: str, rival: Difference, error: str, level: float) -> str:
+    """One sentence on the model and its best rival, from the difference of their errors."""
+    other, (average, stability) = _name(rival), (rival.average, rival.stability)
+    on_average = _describe("Average_Error", average, level)
+    in_stability = _describe("Stability_Error", stability, level)
+    if average.sign == stability.sign == 0:
+        return (
+            f"These rows show no difference between {model} and {other} ({on_average}; "
+            f"{in_stability})"
+        )
+    if average.sign == 0:
+        steadier, than = (model, other) if stability.sign < 0 else (other, model)
+        return (
+            f"{steadier} is steadier than {than} ({in_stability}), and these rows show no "
+            f"difference in accuracy ({on_average})"
+        )
+    winner, loser = (model, other) if average.sign < 0 else (other, model)
+    gaps = average.sign * rival.by_environment  # what the winner's error is smaller by
+    steadiness = {
+        1: f"and steadier ({in_stability})",
+        0: f"and {loser} is not steadier by more than chance ({in_stability})",
+        -1: f"but {loser} is steadier ({in_stability})",
+    }[average.sign * stability.sign]
+    if is_everywhere(rival):
+        lower = f"{error_name(error)} lower by {interval(gaps.min(), gaps.max())}"
+        where = f"in {len(gaps)} of {len(gaps)} environments ({lower})"
+    else:
+        where = f"on average ({on_average}) and in {sum(gaps > 0)} of {len(gaps)} environments"
+    claim = f"more accurate than {loser} {where}, {steadiness}"
+    if stability.sign == -average.sign and not is_everywhere(rival):
+        return f"{winner} is {claim}"  # a trade, which is not for a sentence to decide
+    return f"Use {winner}{' instead' if winner == other else ''}: it is {claim}"
+
+
+def is_everywhere(difference: Difference) -> bool:
+    """Whether one of the two is better in every environment, and by more than chance on average."""
+    return bool((difference.by_environment * difference.average.sign > 0).all())
+
+
+def _best_rival(comparison: Comparison) -> Difference | None:
+    """The most accurate of those that are better everywhere, else of all that can be used."""
+    rivals = [d for d in comparison.differences if d.role not in ("oracle", "shrunk")]
+    better = [d for d in rivals if d.average.sign > 0 and is_everywhere(d)]
+    return max(better or rivals, key=lambda d: d.average.value, default=None)
+
+
+def _list_better_in_both(comparison: Comparison, without: Difference | None = None) -> str:
+    """Those that are more accurate and steadier than the model, with their verb; empty if none."""
+    found = [
+        _name(d)
+        for d in comparison.differences
+        if d.average.sign == d.stability.sign == 1 and d.role != "oracle" and d is not without
+    ]
+    return f"{join_words(found)} {'is' if len(found) == 1 else 'are'}" if found else ""
+
+
+def _name(difference: Difference) -> str:
+    if difference.role == "shrunk":
+        return difference.other.replace("LR", NAMES["LR"], 1)
+    return NAMES.get(difference.role) or label(difference.other).shown
+
+
+def _capitalise(sentence: str) -> str:
+    """Our own words start with a capital; a label is left as it is."""
+    own = sentence.startswith(tuple(NAMES.values()))
+    return sentence[0].upper() + sentence[1:] if own else sentence
+
+
+def _describe(summary: str, found: Interval, level: float) -> str:
+    """A difference with its interval, as a gain of the better one where there is one."""
+    value, low, high = found
+    if not found.sign:
+        ends = f"{signed(low)} to {signed(high)}"
+        return f"{summary} differs by {signed(value)}, {percent(level)} interval {ends}"
+    low, high = sorted((abs(low), abs(high)))
+    return (
+        f"{summary} lower by {number(abs(value))}, {percent(level)} interval {interval(low, high)}"
+    )
 
 
 def methods_title(comparison: Comparison) -> str:
     """What the comparison of all methods shows."""
-    name = label(comparison.errors.index[0]).shown
-    if len(comparison.errors) == 1:
+    name, rival = label(comparison.errors.index[0]).shown, _best_rival(comparison)
+    if rival is None:
         return f"There is nothing to compare {name} with"
-    better = [label(other).shown for other in comparison.better_in_both()]
-    if better:
-        verb = "is" if len(better) == 1 else "are"
-        return f"{', '.join(better)} {verb} better than {name} in both errors"
-    if comparison.best_shrunk() is not None:
-        return f"Logistic regression pulled to the constant is better than {name} in both errors"
-    summary = comparison.summary().iloc[0]
-    if "average_gap" in summary and summary[["average_gap", "stability_gap"]].notna().all():
-        return (
-            f"{name} closes {percent(summary['average_gap'])} of the way from LR to the oracle on "
-            f"average, and {percent(summary['stability_gap'])} in stability"
+    if rival.average.sign > 0 and is_everywhere(rival):
+        n = len(rival.by_environment)
+        return _capitalise(
+            f"{_name(rival)} is more accurate than {name} in {n} of {n} environments"
         )
-    return f"No method here is better than {name} in both errors"
+    better = _list_better_in_both(comparison)
+    if better:
+        return _capitalise(f"{better} more accurate and steadier than {name}")
+    summary = comparison.summary()
+    gaps = [float(summary[k].iloc[0]) for k in ("average_gap", "stability_gap") if k in summary]
+    if gaps and min(gaps) > 0:
+        return (
+            f"{name} closes {percent(gaps[0])} of the way from LR to the oracle on average, and "
+            f"{percent(gaps[1])} in stability"
+        )
+    usable = summary[[comparison.roles[str(other)] != "oracle" for other in summary.index]]
+    best, steady = (
+        f"{label(errors.idxmin()).shown} ({number(errors.min())})"
+        for errors in (usable["Average_Error"], usable["Stability_Error"])
+    )
+    return f"Average_Error is smallest for {best}, Stability_Error for {steady}"

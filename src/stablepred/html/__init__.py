@@ -1,4 +1,1 @@
-"""Self-contained HTML pages: charts as inline SVG, tables, and one template.
-
-Knows frames, arrays and strings only; what they mean is the business of the floors above.
-"""
+"""Reports as self-contained HTML pages: charts as inline SVG, tables, and one template."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from stablepred._text import signed
 from stablepred.html.svg import (
     WIDTH,
     Drawing,
@@ -18,7 +19,6 @@ from stablepred.html.svg import (
     text,
     text_width,
 )
-from stablepred.html.text import signed
 
 # Shades on either side of zero. Zero itself is the bare page, white by day and black by night.
 SHADES = 12
@@ -58,7 +58,7 @@ def _cells(values: NDArray[np.float64], limit: float) -> list[Drawing]:
 
 
 def _shades(values: NDArray[np.float64], limit: float) -> NDArray[np.int64]:
-    """Whole numbers from -SHADES to SHADES."""
+    """Integers from -SHADES to SHADES."""
     share = np.nan_to_num(values) / (limit or 1.0)
     return np.rint(np.clip(share, -1, 1) * SHADES).astype(np.int64)
 

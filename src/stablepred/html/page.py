@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
+from stablepred._text import Label, label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.html.palette import LegendItem
 from stablepred.html.svg import Drawing
-from stablepred.html.text import Label, label, number
 from stablepred.io.atomic import write_file
 
 Cell = Label | str
@@ -33,7 +33,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text; the first column names the row, the last ``summary`` rows sum up."""
+    """Rows of cells; the first column names the row, the last ``summary`` rows are summaries."""
 
     caption: str
     columns: Sequence[Cell]
@@ -44,7 +44,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Facts:
-    """Names with what they stand for."""
+    """Names with their values."""
 
     caption: str
     entries: Sequence[tuple[Cell, Cell]]
@@ -67,26 +67,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """All that is on a page.
-
-    Attributes
-    ----------
-    title : str
-        What it is a report of.
-    verdict : str
-        One sentence.
-    numbers : sequence of (name, value, remark)
-        A few numbers that stand out.
-    sections : sequence of Section
-    made : str
-        When it was made.
-    """
+    """All that is on a page."""
 
     title: str
     verdict: str
-    numbers: Sequence[tuple[str, str, str]]
+    numbers: Sequence[tuple[str, str, str]]  # the few that stand out: name, value, remark
     sections: Sequence[Section]
-    made: str
+    made: str  # date and time
 
 
 def table_of(
@@ -131,17 +118,11 @@ def render(page: Page) -> str:
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> None:
-    """Write the page to a file, completely or not at all.
-
-    Raises
-    ------
-    InputError
-        When the path is a folder, or its folder is missing or cannot be written.
-    """
+    """Write the page to a file, completely or not at all."""
     try:
         write_file(path, render(page).encode(errors="replace"))
     except OSError as error:
         raise InputError(
             f"the report cannot be written to {os.fspath(path)}: {error.strerror}. Choose a folder "
-            "that is there and can be written."
+            "that exists and can be written."
         ) from error

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle
 
+from stablepred._text import Label, label
 from stablepred.html.svg import Drawing, element, line, mark
-from stablepred.html.text import Label, label
 
 
 @dataclass(frozen=True)

@@ -1,34 +1,40 @@
-"""The section of a stress test: what happens when one feature at a time changes its link."""
+"""The page of a stress test: what happens when one feature at a time changes its link."""
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from stablepred.html.page import Block, Figure, Section, Table, table_of
+from stablepred._text import error_name, interval, label, number, percent
+from stablepred.html.charts import MOST_ROWS, Mark, Row, row_chart
+from stablepred.html.model import run_section
+from stablepred.html.page import Block, Figure, Page, Section, table_of
 from stablepred.html.palette import legend_item
-from stablepred.html.rows import MOST_ROWS, Mark, Row, row_chart
-from stablepred.html.text import interval, label, number, percent
+
+if TYPE_CHECKING:
+    from stablepred.evaluation.stress import StressReport
 
 
-def stress_section(
-    errors: pd.DataFrame, observed: float, error: str, level: float, remarks: Sequence[str]
-) -> Section:
-    """Worst errors per feature.
+def stress_page(report: "StressReport") -> Page:
+    """All that a stress test has to show."""
+    name, top = label(report.errors.index[0]).shown, report.errors.iloc[0]
+    error, model = error_name(report.error), label(report.facts.name).shown
+    verdict = (
+        f"The {error} of {model} is {number(report.observed)} as observed and rises to "
+        f"{number(top['worst'])} when {name} comes to agree with the outcome in "
+        f"{percent(top['worst_rate'])} of the rows."
+    )
+    numbers = [
+        ("As observed", number(report.observed), error),
+        ("Worst", number(top["worst"]), f"{name} at {percent(top['worst_rate'])}"),
+        ("Features tested", f"{len(report.errors):,}", f"{len(report.skipped):,} not tested"),
+    ]
+    sections = [_stress_section(report), run_section(report.facts, report.run, [])]
+    return Page(f"Stress test of {model}", verdict, numbers, sections, report.run.made)
 
-    Parameters
-    ----------
-    errors : DataFrame
-        One row per feature, the worst first: ``agreement``, the error at each rate (``r=...``),
-        ``stability``, ``worst``, ``low``, ``high``, ``worst_rate``, ``effective_rows``.
-    observed : float
-        Error on the table as it is.
-    error : str
-        Name of the error.
-    level : float
-        Of the intervals.
-    remarks : sequence of str
-        What else there is to say.
-    """
+
+def _stress_section(report: "StressReport") -> Section:
+    """Worst errors per feature."""
+    errors, error = report.errors, error_name(report.error)
     name, top = label(errors.index[0]).shown, errors.iloc[0]
     title = (
         f"{name} breaks it most: {number(top['worst'])} where it agrees with the outcome in "
@@ -37,20 +43,28 @@ def stress_section(
     text = [
         "Rows are resampled so that one feature at a time agrees with the outcome in a share r of "
         "both classes, from against it to with it.",
-        *remarks,
+        *(f"{label(n).shown} was not tested: {why}." for n, why in report.skipped.items()),
     ]
+    table = pd.DataFrame(
+        {
+            "worst": errors["worst"],
+            "interval": list(map(interval, errors["low"], errors["high"])),
+            "at rate": errors["worst_rate"].map(percent),
+            "agreement now": errors["agreement"].map(percent),
+            "spread": errors["stability"],
+            "effective rows": errors["effective_rows"].map("{:,.0f}".format),
+        },
+        index=errors.index.rename("feature"),
+    )
     rates = [str(column) for column in errors.columns if str(column).startswith("r=")]
+    caption = f"Worst {error} per feature, and its spread over the rates"
     by_rate = table_of(errors[rates].rename_axis("feature"), f"{error} by rate of agreement r")
-    rows: list[list[Block]] = [
-        [_figure(errors, rates, observed, error, level), _table(errors, error)],
-        [by_rate],
-    ]
+    rows: list[list[Block]] = [[_figure(report, rates), table_of(table, caption)], [by_rate]]
     return Section("stress", "Stress", title, text, rows)
 
 
-def _figure(
-    errors: pd.DataFrame, rates: list[str], observed: float, error: str, level: float
-) -> Figure:
+def _figure(report: "StressReport", rates: list[str]) -> Figure:
+    errors, error = report.errors, error_name(report.error)
     rows = []
     for feature, row in errors.head(MOST_ROWS).iterrows():
         hint = f"worst {number(row['worst'])} at rate {row['worst_rate']:g}"
@@ -60,9 +74,9 @@ def _figure(
         rows,
         error,
         f"Worst {error} by feature, the largest first",
-        reference=(observed, f"as observed, {number(observed)}"),
+        reference=(report.observed, f"as observed, {number(report.observed)}"),
     )
-    caption = f"The whisker is the {percent(level)} interval of the worst error."
+    caption = f"The whisker is the {percent(report.level)} interval of the worst error."
     if len(errors) > MOST_ROWS:
         caption += f" The worst {MOST_ROWS} of {len(errors):,} features; the table has all."
     legend = (
@@ -70,19 +84,3 @@ def _figure(
         legend_item("errors over all rates", "", "", "span"),
     )
     return Figure(drawing, caption, legend)
-
-
-def _table(errors: pd.DataFrame, error: str) -> Table:
-    ends = [interval(low, high) for low, high in zip(errors["low"], errors["high"], strict=True)]
-    frame = pd.DataFrame(
-        {
-            "worst": errors["worst"],
-            "interval": ends,
-            "at rate": errors["worst_rate"].map(percent),
-            "agreement now": errors["agreement"].map(percent),
-            "spread": errors["stability"],
-            "effective rows": errors["effective_rows"].map("{:,.0f}".format),
-        },
-        index=errors.index.rename("feature"),
-    )
-    return table_of(frame, f"Worst {error} per feature, and its spread over the rates")

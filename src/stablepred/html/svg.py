@@ -1,4 +1,4 @@
-"""The few things that charts are made of: elements, scales, axes and marks."""
+"""What charts are made of: elements, scales, axes and marks."""
 
 import math
 import unicodedata
@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
-from stablepred.html.text import MINUS, Label, label, printable
+from stablepred._text import MINUS, Label, label, printable
 
-# All charts share one width in user units and scale with the page, so text keeps its proportion.
+# All charts share one width in user units and scale with the page, and so does their text.
 WIDTH = 400.0
 TEXT = 12.0  # size of text in user units
 LONGEST = 60  # letters in one line
 
 
 class Drawing(str):
-    """Markup that is safe as it stands; everything else is escaped on its way to the page."""
+    """Markup that is already safe; everything else is escaped on its way to the page."""
 
     __slots__ = ()
 
@@ -24,7 +24,7 @@ class Drawing(str):
 
 
 def element(tag: str, *children: str, **attributes: str | float) -> Drawing:
-    """An SVG element; text is escaped, ``class_`` and ``stroke_width`` are spelled as in SVG."""
+    """An SVG element; strings are escaped, ``class_`` and ``stroke_width`` become SVG names."""
     written = "".join(
         f' {name.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
         for name, value in attributes.items()
@@ -49,7 +49,7 @@ def group(parts: Iterable[str], **attributes: str | float) -> Drawing:
 
 
 def chart(height: float, parts: Iterable[str], description: str) -> Drawing:
-    """A chart of the common width; ``description`` is what a screen reader says."""
+    """A chart of the common width; ``description`` is for screen readers."""
     box = f"0 0 {compact(WIDTH)} {compact(height)}"
     attributes = {"viewBox": box, "class": "chart", "role": "img", "aria-label": description}
     return element("svg", *parts, **attributes)
@@ -123,7 +123,7 @@ class Scale:
     step: float
 
     def __call__(self, value: float) -> float:
-        """The place of a value; values outside are kept at the edge."""
+        """The coordinate of a value; values outside are kept at the edge."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
@@ -208,5 +208,5 @@ _STROKES = {
 
 def _path(corners: list[tuple[float, float]], x: float, y: float, size: float) -> str:
     """A line through corners around a point."""
-    places = (f"{compact(x + size * dx)} {compact(y + size * dy)}" for dx, dy in corners)
-    return "M" + "L".join(places)
+    points = (f"{compact(x + size * dx)} {compact(y + size * dy)}" for dx, dy in corners)
+    return "M" + "L".join(points)

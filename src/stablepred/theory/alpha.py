@@ -17,10 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from stablepred.exceptions import InputError
 from stablepred.theory.checks import (
     FloatArray,
-    binary_matrix,
-    feature_count,
-    row_weights,
-    whole_number,
+    check_binary,
+    check_feature_count,
+    check_integer,
+    check_weights,
 )
 from stablepred.weights.raw import imbalance
 
@@ -30,7 +30,7 @@ class MaximumImbalance(NamedTuple):
 
     value: float
     treatment: Hashable
-    """The feature whose two sides are compared: its name in a frame, else its position."""
+    """The feature whose two sides are compared: its name in a frame, else its index."""
     covariate: Hashable
     """The feature whose mean differs between them."""
 
@@ -56,13 +56,13 @@ def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
     Notes
     -----
     A feature that is constant under the weights has no second side to compare with; as a
-    treatment it is passed over. Only where all features are constant, so that nothing can be
+    treatment it is skipped. Only where all features are constant, so that nothing can be
     compared at all, the value is 1 by the footnote to ``lemma:alpha``, and treatment and covariate
-    are None. (Read to the letter, the footnote's 0/0 = 1 would give 1 - 1 = 0 for the single
+    are None. (Taken literally, the footnote's 0/0 = 1 would give 1 - 1 = 0 for the single
     pattern of all ones and 1 for the others; the paper concludes 1 for all, as is done here.)
     """
-    x, names = binary_matrix(X)
-    weights = row_weights(w, len(x))
+    x, names = check_binary(X)
+    weights = check_weights(w, len(x))
     if x.shape[1] < 2:
         raise InputError("X has one feature; an imbalance needs at least two to compare.")
     weights = weights / weights.sum()
@@ -112,12 +112,12 @@ def imbalance_bound(p: int, m: Any) -> float | FloatArray:
     At m = 2^p - 1 one pattern is left and every comparison is 0/0; the value is 1 by the paper's
     footnote.
     """
-    features = whole_number(p, "p", 2, 10_000)
+    features = check_integer(p, "p", 2, 10_000)
     patterns = 2**features
     if np.ndim(m) == 0:
-        missing = whole_number(m[()] if isinstance(m, np.ndarray) else m, "m", 0, patterns - 1)
+        missing = check_integer(m[()] if isinstance(m, np.ndarray) else m, "m", 0, patterns - 1)
         return float(bound_at_share(np.array([missing / patterns]))[0])
-    several = _whole_numbers(m, "m")
+    several = _check_integers(m, "m")
     if several.size and not (several.min() >= 0 and int(several.max()) < patterns):
         raise InputError(
             f"m must be between 0 and 2**p - 1 = {patterns - 1}, "
@@ -136,14 +136,14 @@ def bound_at_share(missing_share: FloatArray) -> FloatArray:
     return np.where(missing_share <= 0.25, low / (1 - 2 * low), 1 / (3 - 4 * middle))
 
 
-def _whole_numbers(values: Any, name: str) -> NDArray[Any]:
-    """An array of whole numbers, or an error that names it."""
+def _check_integers(values: Any, name: str) -> NDArray[Any]:
+    """An array of integers, or an error that names it."""
     array = np.asarray(values)
     whole = array.dtype.kind in "iu" or (
         array.dtype.kind == "f" and bool((np.isfinite(array) & (array == np.round(array))).all())
     )
     if not whole and array.size:
-        raise InputError(f"{name} must be whole numbers, but is {values!r}.")
+        raise InputError(f"{name} must be integers, but is {values!r}.")
     return array
 
 
@@ -170,14 +170,14 @@ def missing_distribution(n: int, p: int) -> FloatArray:
     assumption. Rows drawn one by one make even splits far more likely and patterns are missing
     far less often: see :func:`multinomial_imbalance`.
     """
-    rows, features = whole_number(n, "n", 1), feature_count(p)
-    missing, probabilities = _likely_missing(rows, features)
+    rows, features = check_integer(n, "n", 1), check_feature_count(p)
+    missing, probabilities = _missing_probabilities(rows, features)
     everywhere = np.zeros(2**features)
     everywhere[missing] = probabilities
     return everywhere
 
 
-def _likely_missing(n: int, p: int) -> tuple[NDArray[np.int64], FloatArray]:
+def _missing_probabilities(n: int, p: int) -> tuple[NDArray[np.int64], FloatArray]:
     """The m whose probability is not zero in floating point, and the probabilities.
 
     The number of observed patterns q = 2^p - m is hypergeometric, with
@@ -216,7 +216,7 @@ def expected_imbalance(n: Any, p: Any) -> float | FloatArray:
     Parameters
     ----------
     n : int or array of int
-        Number of rows, at least 1; a million is no problem.
+        Number of rows, at least 1; a million is fine.
     p : int or array of int
         Number of features, 2 to 20. ``n`` and ``p`` are broadcast: the paper's figure is
         ``expected_imbalance(rows[:, None], np.arange(3, 12))``.
@@ -232,16 +232,16 @@ def expected_imbalance(n: Any, p: Any) -> float | FloatArray:
     under the paper's equally likely compositions. Its slow fall, like 1 / n, is the price of
     that assumption; see :func:`multinomial_imbalance`.
     """
-    rows, features = np.broadcast_arrays(_whole_numbers(n, "n"), _whole_numbers(p, "p"))
+    rows, features = np.broadcast_arrays(_check_integers(n, "n"), _check_integers(p, "p"))
     values = np.array(
         [
-            _expected(whole_number(a, "n", 1), feature_count(b))
+            _expect_imbalance(check_integer(a, "n", 1), check_feature_count(b))
             for a, b in zip(rows.flat, features.flat, strict=True)
         ]
     ).reshape(rows.shape)
     return float(values) if values.ndim == 0 else values
 
 
-def _expected(n: int, p: int) -> float:
-    missing, probabilities = _likely_missing(n, p)
+def _expect_imbalance(n: int, p: int) -> float:
+    missing, probabilities = _missing_probabilities(n, p)
     return float(probabilities @ bound_at_share(missing / 2**p))

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from stablepred.theory.alpha import bound_at_share
-from stablepred.theory.checks import FloatArray, feature_count, whole_number
+from stablepred.theory.checks import FloatArray, check_feature_count, check_integer
 
-# All sets of missing patterns are gone through up to here; for p = 5 there would be 2**32.
-ENUMERATED_FEATURES = 4
+# All sets of missing patterns are enumerated up to here; for p = 5 there would be 2**32.
+MOST_ENUMERATED = 4
 
-# Patterns that are written out as rows at once; bounds the memory for large p.
+# Patterns expanded into rows at a time; bounds the memory for large p.
 CHUNK = 1 << 16
 
 RandomState = int | np.random.RandomState | None
@@ -36,8 +36,8 @@ def imbalance_mean(
 ) -> float:
     """Mean of alpha over the arrangements of m missing patterns, under the weights 1 / P^(x).
 
-    All C(2^p, m) sets of missing patterns count the same. Up to p = 4 they are gone through one
-    by one and the mean is exact; beyond, it is the mean over random sets.
+    All C(2^p, m) sets of missing patterns count the same. Up to p = 4 they are all enumerated and
+    the mean is exact; beyond, it is the mean over random sets.
 
     Parameters
     ----------
@@ -58,14 +58,14 @@ def imbalance_mean(
     Notes
     -----
     It stands beside :func:`imbalance_bound`, which is the largest alpha over the same
-    arrangements. As in :func:`maximum_imbalance`, constant features are passed over as
+    arrangements. As in :func:`maximum_imbalance`, constant features are skipped as
     treatments, and alpha is 1 where all are constant.
     """
-    features = feature_count(p)
-    missing = whole_number(m, "m", 0, 2**features - 1)
-    if features <= ENUMERATED_FEATURES:
-        return float(np.mean(enumerated_alphas(features, missing)))
-    draws = whole_number(n_draws, "n_draws", 1)
+    features = check_feature_count(p)
+    missing = check_integer(m, "m", 0, 2**features - 1)
+    if features <= MOST_ENUMERATED:
+        return float(np.mean(enumerate_alphas(features, missing)))
+    draws = check_integer(n_draws, "n_draws", 1)
     rng = _generator(random_state)
     grams = np.stack([_random_gram(features, missing, rng) for _ in range(draws)])
     return float(_alphas(grams, 2**features - missing).mean())
@@ -96,8 +96,8 @@ def multinomial_imbalance(
         ``alpha``, the mean of alpha under 1 / P^(x); ``bound``, the mean of g(p, m), to be
         compared with :func:`expected_imbalance`; and their standard errors.
     """
-    rows, features = whole_number(n, "n", 1), feature_count(p)
-    draws, rng = whole_number(n_draws, "n_draws", 2), _generator(random_state)
+    rows, features = check_integer(n, "n", 1), check_feature_count(p)
+    draws, rng = check_integer(n_draws, "n_draws", 2), _generator(random_state)
     alphas, missing = np.empty(draws), np.empty(draws)
     for i in range(draws):
         seen = np.zeros(2**features, dtype=np.bool_)
@@ -142,7 +142,7 @@ def _random_gram(p: int, m: int, rng: np.random.Generator) -> FloatArray:
     return everything - drawn
 
 
-def enumerated_alphas(p: int, m: int) -> FloatArray:
+def enumerate_alphas(p: int, m: int) -> FloatArray:
     """Compute alpha for every set of m missing patterns: (C(2^p, m),)."""
     x = _bits(np.arange(2**p), p)
     products = (x[:, :, None] * x[:, None, :]).reshape(2**p, p * p)

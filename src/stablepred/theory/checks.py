@@ -1,4 +1,4 @@
-"""What the functions of the theory accept, checked once at their door."""
+"""Checks of what the functions of the theory accept."""
 
 import math
 from collections.abc import Hashable
@@ -10,15 +10,15 @@ from scipy.sparse import issparse
 
 from stablepred.exceptions import InputError
 
-# Beyond this the set {0, 1}^p is too large to be walked through.
+# Beyond this the set {0, 1}^p is too large to enumerate.
 MAX_FEATURES = 20
 
 FloatArray = NDArray[np.float64]
 Names = tuple[Hashable, ...]
 
 
-def binary_matrix(X: Any) -> tuple[FloatArray, Names]:
-    """X as an (n, p) array of 0.0 and 1.0, and the names of its columns (else their positions)."""
+def check_binary(X: Any) -> tuple[FloatArray, Names]:
+    """X as an (n, p) array of 0.0 and 1.0, and the names of its columns (else their indices)."""
     if issparse(X):
         raise InputError("X is a sparse matrix; give a dense one, for example X.toarray().")
     raw = np.asarray(X)
@@ -28,7 +28,7 @@ def binary_matrix(X: Any) -> tuple[FloatArray, Names]:
         )
     columns = getattr(X, "columns", None)
     names: Names = tuple(range(raw.shape[1])) if columns is None else tuple(columns)
-    numbers = _numbers(raw)
+    numbers = _as_numbers(raw)
     wrong = ~((numbers == 0) | (numbers == 1))
     if wrong.any():
         column = int(np.flatnonzero(wrong.any(axis=0))[0])
@@ -37,31 +37,31 @@ def binary_matrix(X: Any) -> tuple[FloatArray, Names]:
         )
         raise InputError(
             f"feature {names[column]!r} must be 0/1, but holds {examples}. "
-            "Put a Dichotomizer before, or leave the feature out."
+            "Apply a Dichotomizer first, or leave the feature out."
         )
     return numbers, names
 
 
-def _numbers(raw: NDArray[Any]) -> FloatArray:
-    """The table as floats; text is refused even where it reads as a number."""
-    text = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
-    if raw.dtype.kind in "biufO" and not text:
+def _as_numbers(raw: NDArray[Any]) -> FloatArray:
+    """The table as floats; strings are refused even if they look like numbers."""
+    strings = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
+    if raw.dtype.kind in "biufO" and not strings:
         try:
             return raw.astype(np.float64)
         except (TypeError, ValueError):
             pass
     raise InputError(
         f"X must hold the numbers 0 and 1, but holds values of another kind (dtype {raw.dtype}). "
-        "Encode text and dates as 0/1 columns first, and fill missing values."
+        "Encode strings and dates as 0/1 columns first, and fill missing values."
     )
 
 
-def row_weights(w: ArrayLike, n: int) -> FloatArray:
+def check_weights(w: ArrayLike, n: int) -> FloatArray:
     """Row weights as an (n,) array: finite, none negative, not all zero."""
     try:
         weights = np.asarray(w, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"the weights must be numbers, but: {error}.") from error
+        raise InputError(f"the weights must be numbers: {error}.") from error
     if weights.shape != (n,):
         raise InputError(
             f"the weights must be one number for each of the {n} rows of X, "
@@ -77,18 +77,18 @@ def row_weights(w: ArrayLike, n: int) -> FloatArray:
     return weights
 
 
-def whole_number(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
+def check_integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
     """``value`` as an int between ``low`` and ``high``, or an error that names it."""
-    found = _whole(value)
+    found = _as_integer(value)
     if found is None:
-        raise InputError(f"{name} must be a whole number, but is {value!r}.")
+        raise InputError(f"{name} must be an integer, but is {value!r}.")
     if found < low or (high is not None and found > high):
         limits = f"at least {low}" if high is None else f"between {low} and {high}"
         raise InputError(f"{name} must be {limits}{why}, but is {found}.")
     return found
 
 
-def _whole(value: Any) -> int | None:
+def _as_integer(value: Any) -> int | None:
     if isinstance(value, bool | np.bool_):
         return None
     if isinstance(value, int | np.integer):
@@ -98,12 +98,12 @@ def _whole(value: Any) -> int | None:
     return None
 
 
-def feature_count(p: Any, low: int = 2) -> int:
-    """``p`` where all of {0, 1}^p has to be within reach."""
-    return whole_number(p, "p", low, MAX_FEATURES, why=" (there are 2**p patterns to go through)")
+def check_feature_count(p: Any, low: int = 2) -> int:
+    """``p`` where all of {0, 1}^p is enumerated."""
+    return check_integer(p, "p", low, MAX_FEATURES, why=" (there are 2**p patterns to enumerate)")
 
 
-def bound(value: Any, name: str, *, finite: bool = True) -> float:
+def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
     """``value`` as a number of at least 0."""
     try:
         number = float(value)
@@ -115,9 +115,9 @@ def bound(value: Any, name: str, *, finite: bool = True) -> float:
     return number
 
 
-def share(value: Any, name: str) -> float:
+def check_fraction(value: Any, name: str) -> float:
     """``value`` as a number strictly between 0 and 1."""
-    number = bound(value, name)
+    number = check_bound(value, name)
     if not 0 < number < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1, but is {value!r}.")
     return number

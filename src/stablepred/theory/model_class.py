@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import FloatArray, bound, whole_number
+from stablepred.theory.checks import FloatArray, check_bound, check_integer
 
 Layer = tuple[FloatArray, FloatArray]  # A (d_out, d_in), b (d_out,)
 
@@ -53,7 +53,7 @@ class ModelClass(NamedTuple):
         return scale * self.beta_reach * math.prod(layers)
 
 
-def class_within(
+def make_class(
     p: int,
     hidden: Sequence[int],
     beta_l2: float,
@@ -61,14 +61,14 @@ def class_within(
     network: float,
     biases: float | Sequence[float],
 ) -> ModelClass:
-    """The class that checked bounds define."""
-    widths = tuple(whole_number(width, "every entry of hidden", 1) for width in hidden)
+    """The class that bounds define, once checked."""
+    widths = tuple(check_integer(width, "every entry of hidden", 1) for width in hidden)
     found = ModelClass(
-        p=whole_number(p, "p", 1),
+        p=check_integer(p, "p", 1),
         hidden=widths,
-        beta_l2=bound(beta_l2, "beta_l2_bound", finite=False),
-        beta_l1=bound(beta_l1, "beta_l1_bound", finite=False),
-        network=bound(network, "network_bound"),
+        beta_l2=check_bound(beta_l2, "beta_l2_bound", finite=False),
+        beta_l1=check_bound(beta_l1, "beta_l1_bound", finite=False),
+        network=check_bound(network, "network_bound"),
         biases=_one_per_layer(biases, len(widths)),
     )
     if math.isinf(found.beta_reach):
@@ -83,10 +83,10 @@ def _one_per_layer(biases: float | Sequence[float], layers: int) -> tuple[float,
             f"bias_bounds has {len(several)} entries, but the encoder has {layers} layers; "
             "give one bound for each layer, or one number for all."
         )
-    return tuple(bound(bias, "every entry of bias_bounds") for bias in several)
+    return tuple(check_bound(bias, "every entry of bias_bounds") for bias in several)
 
 
-def class_of(model: Any) -> ModelClass:
+def smallest_class(model: Any) -> ModelClass:
     """The smallest class that holds a fitted model: its own norms as the bounds."""
     coefficients = np.atleast_2d(np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64))
     if not np.isfinite(coefficients).all():
@@ -97,7 +97,7 @@ def class_of(model: Any) -> ModelClass:
         raise InputError(
             f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
         )
-    layers = _encoder_of(model)
+    layers = _find_encoder(model)
     inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
     if inputs != coefficients.shape[1]:
         raise InputError(
@@ -115,7 +115,7 @@ def class_of(model: Any) -> ModelClass:
     )
 
 
-def _encoder_of(model: Any) -> list[Layer]:
+def _find_encoder(model: Any) -> list[Layer]:
     """The layers between the features and the head; none if the head is on the features."""
     encoders = getattr(model, "encoders_", [])
     if len(encoders) == 0 or getattr(model, "head", "embedding") == "features":
@@ -123,11 +123,11 @@ def _encoder_of(model: Any) -> list[Layer]:
     if len({len(encoder) for encoder in encoders}) > 1:
         raise InputError("the encoders differ in their number of layers; the bound needs one K.")
     return [
-        _side_by_side(layer, first=k == 0) for k, layer in enumerate(zip(*encoders, strict=True))
+        _stack_layers(layer, first=k == 0) for k, layer in enumerate(zip(*encoders, strict=True))
     ]
 
 
-def _side_by_side(layers: Sequence[Layer], first: bool) -> Layer:
+def _stack_layers(layers: Sequence[Layer], first: bool) -> Layer:
     """Several encoders' layers as one; after the first, each sees its own part of the input."""
     matrices = [np.asarray(a, dtype=np.float64) for a, _ in layers]
     bias = np.concatenate([np.asarray(b, dtype=np.float64) for _, b in layers])

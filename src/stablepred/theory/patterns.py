@@ -8,24 +8,24 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from stablepred.theory.checks import FloatArray, Names, binary_matrix, row_weights
+from stablepred.theory.checks import FloatArray, Names, check_binary, check_weights
 
 
 class Overlap(NamedTuple):
-    """What :func:`overlap` found, feature by feature and in total."""
+    """The result of :func:`overlap`, feature by feature and in total."""
 
     features: Names
-    """Column names of a frame, else positions."""
+    """Column names of a frame, else indices."""
     holds: NDArray[np.bool_]
     """Whether feature j takes both values beside every observed value of the others: (p,)."""
     twin_share: FloatArray
-    """Share of the rows that are also seen with feature j the other way round: (p,)."""
+    """Share of the rows that are also seen with feature j flipped: (p,)."""
     observed_patterns: int
     possible_patterns: int
 
 
 class JointImbalance(NamedTuple):
-    """What :func:`joint_imbalance` found."""
+    """The result of :func:`joint_imbalance`."""
 
     patterns: FloatArray
     """The observed patterns, one per row: (q, p)."""
@@ -43,7 +43,7 @@ class _Distinct(NamedTuple):
     counts: NDArray[np.intp]  # (q,)
 
 
-def _distinct(x: FloatArray) -> _Distinct:
+def _find_distinct(x: FloatArray) -> _Distinct:
     packed = np.packbits(x.astype(np.bool_), axis=1)
     _, first, which, counts = np.unique(
         packed, axis=0, return_index=True, return_inverse=True, return_counts=True
@@ -76,8 +76,8 @@ def exact_weights(X: Any) -> FloatArray:
     the noisy features (``prop:yvindep``). If patterns are missing, neither follows: see
     :func:`maximum_imbalance` for what remains.
     """
-    x, _ = binary_matrix(X)
-    distinct = _distinct(x)
+    x, _ = check_binary(X)
+    distinct = _find_distinct(x)
     weights: FloatArray = len(x) / (len(distinct.counts) * distinct.counts[distinct.which])
     return weights
 
@@ -105,8 +105,8 @@ def overlap(X: Any) -> Overlap:
     it can hold with patterns missing. It is a statement about this sample: a pattern that was not
     drawn may still be possible.
     """
-    x, names = binary_matrix(X)
-    distinct = _distinct(x)
+    x, names = check_binary(X)
+    distinct = _find_distinct(x)
     twins = [_has_twin(distinct.patterns, j) for j in range(x.shape[1])]
     return Overlap(
         features=names,
@@ -118,10 +118,10 @@ def overlap(X: Any) -> Overlap:
 
 
 def _has_twin(patterns: FloatArray, j: int) -> NDArray[np.bool_]:
-    """Which of the distinct patterns are there with feature j flipped, too: (q,)."""
+    """Which of the distinct patterns are also observed with feature j flipped: (q,)."""
     others = patterns.copy()
     others[:, j] = 0
-    shared = _distinct(others)
+    shared = _find_distinct(others)
     twin: NDArray[np.bool_] = shared.counts[shared.which] == 2
     return twin
 
@@ -139,9 +139,9 @@ def missing_patterns(X: Any) -> int:
     int
         m = 2^p - (number of distinct rows), exact for any p.
     """
-    x, _ = binary_matrix(X)
+    x, _ = check_binary(X)
     possible: int = 2 ** x.shape[1]
-    return possible - len(_distinct(x).counts)
+    return possible - len(_find_distinct(x).counts)
 
 
 def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
@@ -172,9 +172,9 @@ def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
     between 0 and 2: epsilon_x is a difference of two distributions, and half the sum is their
     distance in total variation.
     """
-    x, _ = binary_matrix(X)
-    weights = row_weights(w, len(x))
-    distinct = _distinct(x)
+    x, _ = check_binary(X)
+    weights = check_weights(w, len(x))
+    distinct = _find_distinct(x)
     weight = np.bincount(distinct.which, weights=weights)  # (q,)
     joint = weight / weight.sum()
     product = _product_of_marginals(distinct.patterns, joint)

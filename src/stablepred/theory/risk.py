@@ -25,8 +25,14 @@ from numpy.typing import ArrayLike
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import binary_matrix, bound, row_weights, share, whole_number
-from stablepred.theory.model_class import ModelClass, class_of, class_within
+from stablepred.theory.checks import (
+    check_binary,
+    check_bound,
+    check_fraction,
+    check_integer,
+    check_weights,
+)
+from stablepred.theory.model_class import make_class, smallest_class
 from stablepred.theory.patterns import joint_imbalance
 
 
@@ -37,7 +43,7 @@ class RiskBound:
     Attributes
     ----------
     best_risk : float or None
-        L_P(f*), where the caller knows it.
+        L_P(f*), if known.
     complexity : float
         The Rademacher term.
     deviation : float
@@ -130,8 +136,8 @@ def rademacher_term(
     The text before the theorem says that the complexity decreases with the lambdas. It rises with
     each of them, as the formula shows and as the text after the theorem says.
     """
-    rows = whole_number(n, "n", 1)
-    within = class_within(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    rows = check_integer(n, "n", 1)
+    within = make_class(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
     return within.complexity(rows)
 
 
@@ -204,39 +210,25 @@ def risk_bound(
     At the sizes in use it is mostly vacuous. What it shows is the direction: smaller norms, more
     rows and better balance bring it down.
     """
-    confidence = share(delta, "delta")
+    confidence = check_fraction(delta, "delta")
     bounds = (beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
     if model is not None and (len(hidden) or p is not None or any(b is not None for b in bounds)):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
     rows, features, epsilon = _sample(model, X, sample_weight, (n, p, imbalance))
-    within = class_of(model) if model is not None else _class(features, hidden, *bounds)
-    worst = within.largest_loss if max_loss is None else bound(max_loss, "max_loss")
+    if model is not None:
+        within = smallest_class(model)
+    else:  # with the same defaults as in rademacher_term
+        given = zip(bounds, (math.inf, math.inf, 0.0, 0.0), strict=True)
+        filled: list[Any] = [default if b is None else b for b, default in given]
+        within = make_class(features, hidden, *filled)
+    worst = within.largest_loss if max_loss is None else check_bound(max_loss, "max_loss")
     return RiskBound(
-        best_risk=None if best_risk is None else bound(best_risk, "best_risk"),
+        best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
         complexity=within.complexity(rows),
         deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
         imbalance=2 * worst * epsilon,
         max_loss=worst,
         delta=confidence,
-    )
-
-
-def _class(
-    p: int,
-    hidden: Sequence[int],
-    beta_l2: float | None,
-    beta_l1: float | None,
-    network: float | None,
-    biases: float | Sequence[float] | None,
-) -> ModelClass:
-    """The class of models, with the same defaults as in :func:`rademacher_term`."""
-    return class_within(
-        p,
-        hidden,
-        math.inf if beta_l2 is None else beta_l2,
-        math.inf if beta_l1 is None else beta_l1,
-        0.0 if network is None else network,
-        0.0 if biases is None else biases,
     )
 
 
@@ -246,19 +238,19 @@ def _sample(
     """n, p and the sum of |epsilon_x|: those that are given, the others from X and the weights."""
     found: tuple[Any, Any, Any] = (None, getattr(model, "n_features_in_", None), None)
     if X is not None:
-        x, _ = binary_matrix(X)
+        x, _ = check_binary(X)
         expected = found[1] if found[1] is not None else given[1]
         if expected not in (None, x.shape[1]):
             raise InputError(f"X has {x.shape[1]} features, but {expected} were expected.")
-        c = np.ones(len(x)) if sample_weight is None else row_weights(sample_weight, len(x))
-        w = row_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
+        c = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, len(x))
+        w = check_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
         found = (np.count_nonzero(c), x.shape[1], joint_imbalance(x, c * w).total)
     n, p, epsilon = (f if g is None else g for f, g in zip(found, given, strict=True))
     if n is None or p is None or epsilon is None:
         raise InputError("give the rows X, or n, p and imbalance as numbers.")
-    if bound(epsilon, "imbalance") > 2 + 1e-9:
+    if check_bound(epsilon, "imbalance") > 2 + 1e-9:
         raise InputError(f"imbalance is a sum of |epsilon_x|, at most 2, but is {epsilon!r}.")
-    return whole_number(n, "n", 1), whole_number(p, "p", 1), float(epsilon)
+    return check_integer(n, "n", 1), check_integer(p, "p", 1), float(epsilon)
 
 
 def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
@@ -266,7 +258,7 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
 
         k >= 4 log(n) / (epsilon^2 / 2 - epsilon^3 / 3)
 
-    scikit-learn's ``johnson_lindenstrauss_min_dim``, cut to a whole number.
+    scikit-learn's ``johnson_lindenstrauss_min_dim``, rounded down to an integer.
 
     Parameters
     ----------
@@ -286,5 +278,5 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
     suitable linear map, not of a trained sigmoid network, and the dimension does not depend on
     p: for a thousand points at epsilon = 1/2 it is 331, more than the features in use.
     """
-    points = whole_number(n, "n", 1)
-    return int(johnson_lindenstrauss_min_dim(points, eps=share(epsilon, "epsilon")))
+    points = check_integer(n, "n", 1)
+    return int(johnson_lindenstrauss_min_dim(points, eps=check_fraction(epsilon, "epsilon")))

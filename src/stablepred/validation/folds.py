@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from stablepred._random import child_seed, numpy_generator
 from stablepred._validation import check_sample_weight
-from stablepred.evaluation.metrics import listed_environments
+from stablepred.evaluation.predictions import check_environments
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import NoisyColumns, validation_environments
 
@@ -114,7 +114,7 @@ def _change(
 
 def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
     """Names of the user's own environments, and the fold of all rows that is scored in them."""
-    tables = listed_environments(environments)
+    tables = check_environments(environments)
     named, classes = hasattr(rows.X, "columns"), np.unique(rows.y)
     given = []
     for table in tables:

@@ -19,7 +19,7 @@ class Environment:
     Parameters
     ----------
     name : str
-        How tables and plots call it, for example ``"r=0.75"``.
+        Name in tables and plots, for example ``"r=0.75"``.
     X : pandas.DataFrame of shape (n, p)
         Binary features, 0/1 or boolean, with distinct names. A copy is kept as integers.
     y : array-like of shape (n,)
@@ -101,5 +101,5 @@ def check_binary(column: pd.Series, what: str) -> None:
         found = column[~column.isin([0, 1])].unique()[:3].tolist()
         raise InputError(
             f"{what} must be 0/1, but has other values (e.g. {found}). "
-            "Put a Dichotomizer before, or recode the column."
+            "Apply a Dichotomizer first, or recode the column."
         )

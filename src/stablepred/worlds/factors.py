@@ -33,7 +33,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class _Step:
-    """What gives the law of one variable: tables of (values of the others) x (values of it)."""
+    """Holds the law of one variable: tables of (values of the others) x (values of it)."""
 
     name: str
     others: tuple[tuple[str, ...], ...]
@@ -95,7 +95,7 @@ class FactorGraph:
     def extend(
         self, drawn: Values, n: int, rng: np.random.Generator, names: Collection[str]
     ) -> Values:
-        """Draw the variables in ``names``, and those they hang on, given those already drawn.
+        """Draw the variables in ``names``, and those they depend on, given those already drawn.
 
         ``drawn`` must come from an earlier call, with all its variables and any choice of its
         rows that looked at nothing but them.
@@ -117,14 +117,14 @@ class FactorGraph:
         out = values[step.name]
         weight: FloatArray = np.ones((len(out), 1))
         for others, table in zip(step.others, step.tables, strict=True):
-            weight = weight * table[self._row_numbers(others, values)]
+            weight = weight * table[self._row_indices(others, values)]
         cumulative = np.cumsum(weight.T, axis=0)
         threshold = rng.random(len(out)) * cumulative[-1]
         out[:] = 0
         for reached in cumulative[:-1]:
             out += reached <= threshold
 
-    def _row_numbers(self, others: tuple[str, ...], values: Values) -> npt.NDArray[np.int64]:
+    def _row_indices(self, others: tuple[str, ...], values: Values) -> npt.NDArray[np.int64]:
         """Row of the flattened table that belongs to each drawn combination of values."""
         number = np.zeros(1, dtype=np.int64)
         for name in others:

@@ -59,23 +59,23 @@ def biased_sample(
     Returns
     -------
     Environment
-        Rows keep their labels, so that ``frame.drop(index=environment.X.index)`` is what is left.
+        Rows keep their labels: ``frame.drop(index=environment.X.index)`` has those that are left.
 
     Raises
     ------
     InputError
-        When a column is missing or not 0/1, or the table cannot deliver n rows (`deliverable_rows`
-        says how many it can).
+        When a column is missing or not 0/1, or the table cannot deliver n rows (see
+        `deliverable_rows`).
     """
     rate = check_rate(bias_rate)
     share = _relative_weights(frame, outcome, features, rate, target)
     if not isinstance(n, Real) or not float(n).is_integer() or n < 1:
-        raise InputError(f"n must be a whole number of at least 1, but is {n!r}.")
+        raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
     rng = numpy_generator(root_seed(random_state), "biased_sample", int(n), rate)
     if replace:
         rows = rng.choice(len(share), size=int(n), p=share / share.sum())
     else:
-        rows = _without_replacement(share, int(n), rng)
+        rows = _draw_without_replacement(share, int(n), rng)
     chosen = frame.iloc[rows]
     label = name if name is not None else f"r={rate:g}"
     return Environment(label, chosen.drop(columns=outcome), chosen[outcome].to_numpy())
@@ -94,18 +94,18 @@ def deliverable_rows(
     The number of rows expected to be selected: the sum of weight / largest weight.
     """
     share = _relative_weights(frame, outcome, features, check_rate(bias_rate), target)
-    return _deliverable(share)
+    return _count_deliverable(share)
 
 
-def _deliverable(share: FloatArray) -> int:
+def _count_deliverable(share: FloatArray) -> int:
     return int(np.floor(share.sum() + 1e-9))
 
 
-def _without_replacement(
+def _draw_without_replacement(
     share: FloatArray, n: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Rows selected one by one with the given probabilities, then n of them at random."""
-    available = _deliverable(share)
+    available = _count_deliverable(share)
     if n > available:
         raise InputError(
             f"the table has {len(share)} rows, of which this selection leaves about {available}, "
@@ -140,9 +140,9 @@ def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: s
     """Check that the columns named exist, make sense together, and are 0/1."""
     if not isinstance(frame, pd.DataFrame) or len(frame) == 0:
         raise InputError("the table must be a pandas DataFrame with at least one row.")
-    twice = frame.columns[frame.columns.duplicated()].unique().tolist()
-    if twice:
-        raise InputError(f"the table has repeated column names {twice}; rename them.")
+    repeated_columns = frame.columns[frame.columns.duplicated()].unique().tolist()
+    if repeated_columns:
+        raise InputError(f"the table has repeated column names {repeated_columns}; rename them.")
     if not chosen:
         raise InputError("features is empty; name at least one column that selection acts on.")
     missing = [c for c in dict.fromkeys([outcome, *chosen, goal]) if c not in frame.columns]

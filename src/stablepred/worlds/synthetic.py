@@ -110,11 +110,11 @@ class SyntheticWorld:
 
     def _check_counts(self) -> None:
         if self.n_features != int(self.n_features):
-            raise InputError(f"n_features must be a whole number, but is {self.n_features!r}.")
+            raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
         object.__setattr__(self, "n_features", int(self.n_features))
         for label, share in (("stable", self.stable), ("biased", self.biased)):
             if not 0.0 < share < 1.0:
-                raise InputError(f"{label} must be a share between 0 and 1, but is {share!r}.")
+                raise InputError(f"{label} must be a fraction between 0 and 1, but is {share!r}.")
         if self.n_stable < 2 or self.n_noisy < 2:
             raise InputError(
                 f"n_features={self.n_features} with stable={self.stable} gives {self.n_stable} "
@@ -129,12 +129,12 @@ class SyntheticWorld:
 
     @property
     def n_stable(self) -> int:
-        """p_s, the number of columns called S (V1, which also enters Y, is not counted)."""
+        """p_s, the number of columns named S (V1, which also enters Y, is not counted)."""
         return round(self.stable * self.n_features)
 
     @property
     def n_noisy(self) -> int:
-        """p_v, the number of columns called V."""
+        """p_v, the number of columns named V."""
         return self.n_features - self.n_stable
 
     @property
@@ -170,11 +170,11 @@ class SyntheticWorld:
         (``shift="v_given_s"``) it is 1 for z >= 0 and 0 below. Selection on the signal or on Z(S)
         leaves it as it is; selection on the outcome does not.
         """
-        return self._probability(self._rows_of(X))
+        return self._probability(self._check_rows(X))
 
     def signal(self, X: pd.DataFrame | npt.ArrayLike) -> IntArray:
         """The outcome before noise, 1 where z >= 0: a tie gives 1."""
-        return (self._score(self._rows_of(X)) >= 0).astype(np.int64)
+        return (self._score(self._check_rows(X)) >= 0).astype(np.int64)
 
     def sample(
         self,
@@ -199,14 +199,14 @@ class SyntheticWorld:
         """
         rate = check_rate(bias_rate)
         if n != int(n) or n < 1:
-            raise InputError(f"n must be a whole number of at least 1, but is {n!r}.")
+            raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
         rng = numpy_generator(root_seed(random_state), repr(self), int(n), rate)
-        x, y = self._selected(int(n), rate, rng)
+        x, y = self._select(int(n), rate, rng)
         frame = pd.DataFrame(x.astype(np.int64), columns=self.feature_names)
         return Environment(name if name is not None else f"r={rate:g}", frame, y)
 
-    def _rows_of(self, X: Any) -> npt.NDArray[Any]:
-        """Check the columns of X by name (a frame) or by number (an array)."""
+    def _check_rows(self, X: Any) -> npt.NDArray[Any]:
+        """Check the columns of X by name (a frame) or by position (an array)."""
         names = self.feature_names
         if isinstance(X, pd.DataFrame):
             missing = [name for name in names if name not in X.columns]
@@ -248,11 +248,11 @@ class SyntheticWorld:
         """Standard deviation of what the paper writes as N(0, number)."""
         return number if self.noise_scale == "sd" else float(np.sqrt(number))
 
-    def _selected(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
+    def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
         """``n`` rows of the selected population (see the notes above for why it is exact)."""
         if self.shift == "v_given_s":
-            x = self._columns(selected_law(self, rate).sample(n, rng), self.feature_names)
-            return x, self._outcomes(x, rng)
+            x = self._stack_columns(selected_law(self, rate).sample(n, rng), self.feature_names)
+            return x, self._draw_outcomes(x, rng)
         law = selected_law(self, rate) if self.setting == "s_to_v" else None
         rows: list[Rows] = []
         outcomes: list[IntArray] = []
@@ -260,13 +260,13 @@ class SyntheticWorld:
         while kept < n:
             share = (kept + 1) / (tried + 2)
             size = min(BATCH, int((n - kept) / share) + 100)
-            x, y = self._hits(size, rate, rng) if law is None else self._law_hits(law, size, rng)
+            x, y = self._hit(size, rate, rng) if law is None else self._hit_law(law, size, rng)
             rows.append(x)
             outcomes.append(y)
             kept, tried = kept + len(y), tried + size
         return np.concatenate(rows)[:n], np.concatenate(outcomes)[:n]
 
-    def _hits(self, size: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
+    def _hit(self, size: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
         """Those of ``size`` proposals whose target comes out as proposed; V is drawn first."""
         target = rng.integers(0, 2, size, dtype=np.int8)
         v = rng.integers(0, 2, (size, self.n_noisy), dtype=np.int8)
@@ -275,37 +275,37 @@ class SyntheticWorld:
         if self.setting == "s_indep_v":
             s = rng.integers(0, 2, (size, self.n_stable), dtype=np.int8)
         else:
-            s = self._effects(v, rng)
+            s = self._draw_effects(v, rng)
         x = np.hstack([s, v])
-        y = self._outcomes(x, rng)
+        y = self._draw_outcomes(x, rng)
         hit = self._targets(x, y) == target
         return x[hit], y[hit]
 
-    def _law_hits(
+    def _hit_law(
         self, law: FactorGraph, size: int, rng: np.random.Generator
     ) -> tuple[Rows, IntArray]:
         """The same with S and V1 drawn first, given the target, and the other V for the hits."""
         drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
-        x = self._columns(drawn, self.stable_features)
-        y = self._outcomes(x, rng)
+        x = self._stack_columns(drawn, self.stable_features)
+        y = self._draw_outcomes(x, rng)
         hit = self._targets(x, y) == drawn[TARGET]
         drawn = {name: column[hit] for name, column in drawn.items()}
         drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
-        return self._columns(drawn, self.feature_names), y[hit]
+        return self._stack_columns(drawn, self.feature_names), y[hit]
 
     @staticmethod
-    def _columns(drawn: Values, names: list[str]) -> Rows:
+    def _stack_columns(drawn: Values, names: list[str]) -> Rows:
         return np.column_stack([drawn[name] for name in names])
 
-    def _outcomes(self, x: Rows, rng: np.random.Generator) -> IntArray:
-        """Y given the features (the columns after V1 are not looked at)."""
+    def _draw_outcomes(self, x: Rows, rng: np.random.Generator) -> IntArray:
+        """Y given the features (the columns after V1 play no part)."""
         return (rng.random(len(x)) < self._probability(x)).astype(np.int64)
 
     def _targets(self, x: Rows, y: IntArray) -> IntArray:
         """What the biased features are selected to agree with."""
         return y if self.bias_on == "outcome" else (self._score(x) >= 0).astype(np.int64)
 
-    def _effects(self, v: Rows, rng: np.random.Generator) -> Rows:
+    def _draw_effects(self, v: Rows, rng: np.random.Generator) -> Rows:
         """S_j = 1 where V~_j + V~_{j+1} + N(0, 2) > 1, with V~ Gaussian of the signs given."""
         latent = np.abs(rng.standard_normal(v.shape)) * (2 * v - 1)
         j = np.arange(self.n_stable)

@@ -1,4 +1,4 @@
-"""Numbers and names as text: compact, honest about what is missing, harmless on a page."""
+"""Numbers and names as strings: compact, a dash for what is missing, harmless on a page."""
 
 import math
 import unicodedata
@@ -17,14 +17,14 @@ DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 @dataclass(frozen=True)
 class Label:
-    """A name as it is shown, and the whole of it."""
+    """A name as shown, and the whole of it."""
 
     shown: str
     whole: str
 
     @property
     def cut(self) -> bool:
-        """Whether something of the name is not shown."""
+        """Whether a part of the name is not shown."""
         return self.shown != self.whole
 
 
@@ -48,7 +48,7 @@ def _is_unprintable(character: str) -> bool:
 
 
 def number(value: float, decimals: int = 3) -> str:
-    """A number with a fixed number of decimals; a dash where there is none."""
+    """A number with a fixed number of decimals; a dash if it is not finite."""
     if not math.isfinite(value):
         return MISSING
     text = f"{value:,.{decimals}f}"
@@ -82,17 +82,17 @@ ERRORS = {
 
 
 def error_name(error: str) -> str:
-    """An error as it is called in a sentence."""
+    """The name of an error in a sentence."""
     return ERRORS.get(error) or label(error).shown
 
 
-def counted(count: int, singular: str, plural: str | None = None) -> str:
+def count_noun(count: int, singular: str) -> str:
     """A count with its noun."""
-    return f"{count:,} {singular if count == 1 else plural or singular + 's'}"
+    return f"{count:,} {singular if count == 1 else singular + 's'}"
 
 
-def listed(words: Sequence[str], joint: str = "and", most: int = 5) -> str:
+def join_words(words: Sequence[str], most: int = 5) -> str:
     """Words as a list in a sentence; many are cut to the first ones and a count."""
     if len(words) > most:
         return ", ".join(words[:most]) + f" and {len(words) - most} more"
-    return f" {joint} ".join([*[", ".join(words[:-1])] * (len(words) > 1), *words[-1:]])
+    return " and ".join([*[", ".join(words[:-1])] * (len(words) > 1), *words[-1:]])

@@ -1,0 +1,152 @@
+"""What a model predicts in each environment: tables and predictions, checked once.
+
+Behind this file everything works on arrays: ``table.y`` and one column of probabilities per table.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred.exceptions import InputError
+
+FloatArray = npt.NDArray[np.float64]
+Predictions = dict[str, FloatArray]  # P(y = 1) per row, by name of the environment
+
+
+class Table(Protocol):
+    """What an environment must have here: a name, features X and a 0/1 outcome y."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the result."""
+
+    @property
+    def X(self) -> pd.DataFrame:  # noqa: N802
+        """Features, as the model takes them."""
+
+    @property
+    def y(self) -> npt.NDArray[np.int64]:
+        """Outcome."""
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """Features of any kind with a 0/1 outcome, under a name."""
+
+    name: str
+    X: pd.DataFrame
+    y: npt.NDArray[np.int64]
+
+
+def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
+    """Make a table from a frame of any kind or an array, and a 0/1 outcome with both classes."""
+    frame = X if isinstance(X, pd.DataFrame) else _as_frame(X)
+    outcome = np.asarray(y)
+    if outcome.shape != (len(frame),):
+        raise InputError(
+            f"y must be one column with a value for each of the {len(frame)} rows of X, but has "
+            f"shape {outcome.shape}."
+        )
+    if not np.isin(outcome, (0, 1)).all():
+        raise InputError(
+            f"y must be 0/1, but has other values (e.g. {np.unique(outcome)[:4].tolist()}). "
+            "Recode it, the positive class as 1."
+        )
+    if len(np.unique(outcome)) < 2:
+        raise InputError(f"y must have both classes, but is always {outcome[0]}.")
+    return PlainTable(name, frame, outcome.astype(np.int64))
+
+
+def _as_frame(X: Any) -> pd.DataFrame:
+    if hasattr(X, "to_pandas"):  # polars
+        return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    x = np.asarray(X)
+    if x.ndim != 2 or len(x) == 0:
+        raise InputError(f"X must have rows and columns, but has shape {x.shape}.")
+    return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
+
+
+def check_environments(environments: Table | Iterable[Table]) -> list[Table]:
+    """List the environments, with distinct names and the same columns; one may come alone."""
+    one = hasattr(environments, "X") and hasattr(environments, "y")
+    tables: list[Table] = [environments] if one else list(environments)  # type: ignore
+    if not tables:
+        raise InputError("there are no environments to evaluate in; pass at least one.")
+    names = [table.name for table in tables]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"environments must have distinct names, but {repeated} repeat.")
+    for table in tables[1:]:
+        check_columns(table, tables[0].X.columns, f"environment {tables[0].name!r}")
+    return tables
+
+
+def check_columns(table: Table, expected: Iterable[Any], reference: str) -> None:
+    """Raise when an environment has other columns, or the same in another order."""
+    columns, expected = list(table.X.columns), list(expected)
+    if columns == expected:
+        return
+    missing = [c for c in expected if c not in columns]
+    extra = [c for c in columns if c not in expected]
+    found = f"lacks {missing} and adds {extra}" if missing or extra else "has them in another order"
+    raise InputError(
+        f"environment {table.name!r} must have the columns of {reference}, but {found}. "
+        "Select the same columns in the same order."
+    )
+
+
+def predict_probabilities(model: Any, tables: list[Table]) -> Predictions:
+    """P(y = 1) for every row, by environment, of whatever `environment_errors` takes as a model."""
+    if hasattr(model, "predict_proba"):
+        found = {table.name: _positive_class(model, table) for table in tables}
+    elif callable(model):
+        found = {table.name: model(table.X) for table in tables}
+    elif isinstance(model, Mapping):
+        missing = [table.name for table in tables if table.name not in model]
+        if missing:
+            raise InputError(f"there are no predictions for the environments {missing}.")
+        found = {table.name: model[table.name] for table in tables}
+    elif np.ndim(model) == 1 and len(tables) == 1:
+        found = {tables[0].name: model}
+    else:
+        raise InputError(
+            "the model must be a fitted object with predict_proba, a function of X, or "
+            f"predictions by environment name, but is {type(model).__name__}."
+        )
+    return {table.name: _check_probability(found[table.name], table) for table in tables}
+
+
+def _positive_class(model: Any, table: Table) -> Any:
+    """The column of predict_proba that belongs to the class 1."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        check_columns(table, names, "the model")
+    fitted_without_names = names is None and hasattr(model, "n_features_in_")
+    both = np.asarray(model.predict_proba(table.X.to_numpy() if fitted_without_names else table.X))
+    classes = list(getattr(model, "classes_", [0, 1]))
+    if both.ndim != 2 or both.shape[1] != len(classes) or not set(classes) <= {0, 1}:
+        raise InputError(
+            f"predict_proba must give one column per class of a 0/1 outcome, but the classes are "
+            f"{classes} and the result has shape {both.shape}."
+        )
+    return both[:, classes.index(1)] if 1 in classes else np.zeros(len(both))
+
+
+def _check_probability(probability: Any, table: Table) -> FloatArray:
+    """The predictions as a vector of probabilities, one per row."""
+    values = np.asarray(probability, dtype=np.float64)
+    if values.shape != (len(table.X),):
+        raise InputError(
+            f"predictions for environment {table.name!r} must be one column of {len(table.X)} "
+            f"probabilities, but have shape {values.shape}."
+        )
+    if not ((values >= 0.0) & (values <= 1.0)).all():
+        raise InputError(
+            f"predictions for environment {table.name!r} must be probabilities between 0 and 1, "
+            f"but run from {values.min()} to {values.max()}."
+        )
+    return values
