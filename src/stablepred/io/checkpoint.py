@@ -11,8 +11,8 @@ from typing import Any
 
 from stablepred.exceptions import CheckpointError, InputError
 from stablepred.io.atomic import PathLike, write_file
-from stablepred.io.codec import decoded_value, encoded
-from stablepred.io.container import packed, unpacked
+from stablepred.io.codec import decode, encode
+from stablepred.io.container import pack, unpack
 
 KIND = "checkpoint"
 
@@ -23,12 +23,11 @@ def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
     Raises
     ------
     CheckpointError
-        When it has no place in one file, or when another process writes to the same path.
+        When it does not fit into one file, or when another process writes to the same path.
     """
     arrays: dict[str, Any] = {}
-    value = encoded(content, KIND, arrays)
     try:
-        blob = packed(value, arrays, KIND)
+        blob = pack(encode(content, KIND, arrays), arrays, KIND)
     except ValueError as error:
         raise CheckpointError(
             f"the state of this fit cannot be kept in {os.fspath(path)}: {str(error).rstrip('.')}. "
@@ -57,8 +56,8 @@ def read_checkpoint(path: PathLike) -> Any:
     if not Path(path).is_file():
         raise InputError(f"{name} is no file; give the name of a file for the checkpoint.")
     try:
-        content, arrays = unpacked(path, KIND)
-        return decoded_value(content[KIND], arrays)
+        content, arrays = unpack(path, KIND)
+        return decode(content[KIND], arrays)
     except Exception as error:
         raise CheckpointError(
             f"{name} is not a sound checkpoint of a fit: {str(error).rstrip('.')}. Remove it to "

@@ -24,6 +24,7 @@ from stablepred.fitting import take_over_when_done
 from stablepred.io.save import Storable, storable
 from stablepred.models.balancer import GlobalBalancer
 from stablepred.models.base import FloatArray
+from stablepred.models.stored import check_balanced
 from stablepred.preprocessing import checked_sample_weight
 
 
@@ -70,6 +71,10 @@ class _Balanced(Storable, MetaEstimatorMixin, BaseEstimator):
         self._check(X)
         prediction: np.ndarray = self.estimator_.predict(X)
         return prediction
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the model is sound."""
+        check_balanced(self)
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)

@@ -24,6 +24,7 @@ from stablepred.models.base import (
     warn_about_weights,
 )
 from stablepred.models.batches import BatchedTable, StartBatches
+from stablepred.models.stored import check_balancer
 from stablepred.preprocessing import checked_sample_weight, validated
 from stablepred.tables.pattern_counts import count_patterns
 
@@ -207,3 +208,7 @@ class GlobalBalancer(StableEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         one_of(self, "order", (1, 2))
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the balancer is sound."""
+        check_balancer(self)

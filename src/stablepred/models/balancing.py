@@ -44,6 +44,7 @@ from stablepred.models.base import (
     check_binary,
     warn_user,
 )
+from stablepred.models.stored import check_classifier
 from stablepred.preprocessing import (
     checked_sample_weight,
     column_names,
@@ -402,7 +403,11 @@ class BalancingClassifier(ClassifierMixin, StableEstimator):
         Rows that ``predict_proba`` refuses, with a missing value say, get NaN.
         """
         check_is_fitted(self)
-        write_onnx(self, path)
+        write_onnx(self, path, on_embedding=not self._head_on_features())
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the model is sound."""
+        check_classifier(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

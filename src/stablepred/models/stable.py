@@ -19,6 +19,7 @@ from stablepred.fitting import take_over_when_done
 from stablepred.io.save import Storable, storable
 from stablepred.models.base import BoolArray, FloatArray, one_of
 from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.stored import check_stable
 from stablepred.preprocessing import checked_sample_weight, column_names, validated
 
 # A verdict that gives up more than this part of what all variables say is not followed.
@@ -173,18 +174,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
         self.variables_ = self._describe_variables()
 
     def check_stored(self) -> None:
-        """Refuse a stored model whose parts do not belong together."""
-        if not hasattr(self, "decision_"):
-            return
-        masks = (self.stable_features_, self.used_features_)
-        sound = all(mask.dtype == bool and mask.shape == (self.n_features_in_,) for mask in masks)
-        if not sound or len(self.variables_) != self.n_features_in_ or len(self.classes_) != 2:
-            raise ValueError("the variables of the model do not fit its features")
-        if self.screen_.n_features_in_ != self.n_features_in_:
-            raise ValueError("screen_ has another number of features than the model")
-        inputs = self.n_features_in_ if self.estimator is None else int(masks[1].sum())
-        if getattr(self.estimator_, "n_features_in_", inputs) != inputs:
-            raise ValueError(f"estimator_ is not fitted on {inputs} features")
+        """Raise ValueError unless the model is sound."""
+        check_stable(self)
 
     def _check_estimator(self, sample_weight: ArrayLike | None) -> None:
         if self.estimator is None:

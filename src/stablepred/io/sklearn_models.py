@@ -1,8 +1,9 @@
-"""scikit-learn's estimators that may stand in a model file, and what makes them valid.
+"""scikit-learn's estimators that a model file may hold, and what makes them valid.
 
-Each is named with the attributes that it predicts from. Shapes are written with letters: k for
-the number of classes, h for the number of linear functions (1 for two classes, else k), p for the
-number of features. Attributes that are not named here only describe the fit.
+They cannot say that themselves, as the classes of this library do. Each is listed with the
+attributes that it predicts from; the others only describe the fit. Shapes are written with
+letters: k for the number of classes, h for the number of linear functions (1 for two classes,
+else k), p for the number of features.
 """
 
 from dataclasses import dataclass, field
@@ -13,16 +14,17 @@ import numpy as np
 
 from stablepred.io.values import (
     attribute,
-    check_feature_names,
-    check_labels,
+    check_finite_sums,
     check_numbers,
-    whole_number,
+    is_fitted,
+    labels,
+    n_features,
 )
 
 
 @dataclass(frozen=True)
-class InnerModel:
-    """Where a class comes from and the shapes of what it predicts from."""
+class SklearnModel:
+    """Where a class is defined, and the shapes of what it predicts from."""
 
     module: str
     shapes: dict[str, str]
@@ -37,26 +39,26 @@ _LOG_PROBABILITY = (-1e6, 1e-9)
 _LOG_PRIORS = {"class_log_prior_": _LOG_PROBABILITY}
 _DISCRETE = {"feature_log_prob_": "kp", "class_log_prior_": "k"}
 
-INNER_MODELS = {
+SKLEARN_MODELS = {
     **{
-        name: InnerModel("sklearn.linear_model", _LINEAR_REGRESSOR)
+        name: SklearnModel("sklearn.linear_model", _LINEAR_REGRESSOR)
         for name in (
             *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet"),
             *("ElasticNetCV", "BayesianRidge", "HuberRegressor", "QuantileRegressor"),
             "SGDRegressor",
         )
     },
-    "LinearSVR": InnerModel("sklearn.svm", _LINEAR_REGRESSOR),
-    "LinearSVC": InnerModel("sklearn.svm", _LINEAR_CLASSIFIER),
-    "LogisticRegression": InnerModel("sklearn.linear_model", _LINEAR_CLASSIFIER),
+    "LinearSVR": SklearnModel("sklearn.svm", _LINEAR_REGRESSOR),
+    "LinearSVC": SklearnModel("sklearn.svm", _LINEAR_CLASSIFIER),
+    "LogisticRegression": SklearnModel("sklearn.linear_model", _LINEAR_CLASSIFIER),
     # Absence counts for Bernoulli's, so that no feature may be certain.
-    "BernoulliNB": InnerModel(
+    "BernoulliNB": SklearnModel(
         "sklearn.naive_bayes", _DISCRETE, _LOG_PRIORS | {"feature_log_prob_": (-1e6, -1e-15)}
     ),
-    "MultinomialNB": InnerModel(
+    "MultinomialNB": SklearnModel(
         "sklearn.naive_bayes", _DISCRETE, _LOG_PRIORS | {"feature_log_prob_": _LOG_PROBABILITY}
     ),
-    "GaussianNB": InnerModel(
+    "GaussianNB": SklearnModel(
         "sklearn.naive_bayes",
         {"theta_": "kp", "var_": "kp", "class_prior_": "k"},
         {"theta_": _MODERATE, "var_": (1e-100, 1e100), "class_prior_": (1e-100, 1.0)},
@@ -67,38 +69,32 @@ INNER_MODELS = {
 RETIRED = ("multi_class", "n_jobs", "penalty")
 
 
-def inner_class(name: str) -> type:
-    """The class of that name, one of ``INNER_MODELS``."""
-    cls: type = getattr(import_module(INNER_MODELS[name].module), name)
+def find_sklearn_class(name: str) -> type | None:
+    """The class of that name, if it is listed here."""
+    if name not in SKLEARN_MODELS:
+        return None
+    cls: type = getattr(import_module(SKLEARN_MODELS[name].module), name)
     return cls
 
 
-def check_inner_model(model: Any) -> None:
+def check_sklearn_model(model: Any) -> None:
     """Refuse parameters that scikit-learn refuses, and shapes that do not fit each other."""
     model._validate_params()
-    if not any(name.endswith("_") for name in vars(model)):
+    if not is_fitted(model):
         return
-    kind = INNER_MODELS[type(model).__name__]
-    sizes = {"p": whole_number(model, "n_features_in_", least=1), "1": 1}
-    check_feature_names(model, sizes["p"])
-    if "k" in "".join(kind.shapes.values()) or "h" in "".join(kind.shapes.values()):
-        sizes["k"] = len(check_labels(model))
+    listed = SKLEARN_MODELS[type(model).__name__]
+    sizes = {"p": n_features(model), "1": 1}
+    if {"k", "h"} & set("".join(listed.shapes.values())):
+        sizes["k"] = len(labels(model))
         sizes["h"] = 1 if sizes["k"] == 2 else sizes["k"]
-    for name, letters in kind.shapes.items():
+    for name, letters in listed.shapes.items():
         shape = tuple(sizes[letter] for letter in letters)
-        low, high = kind.ranges.get(name, (-np.inf, np.inf))
+        low, high = listed.ranges.get(name, (-np.inf, np.inf))
         # Single numbers and those of 32 bits are as good for scikit-learn.
         value = np.atleast_1d(attribute(model, name))
         wide = value.astype(np.float64) if value.dtype.kind == "f" else value
         check_numbers(wide, f"{name} of the {type(model).__name__}", shape, low=low, high=high)
-    if "coef_" in kind.shapes:
-        _check_linear(model)
-
-
-def _check_linear(model: Any) -> None:
-    with np.errstate(over="ignore"):
-        largest = np.abs(model.coef_).sum() + np.abs(model.intercept_).sum()
-    if not np.isfinite(largest):
-        raise ValueError("coef_ adds up to more than a number can hold")
+    if "coef_" in listed.shapes:
+        check_finite_sums("coef_", np.ravel(model.coef_), np.ravel(model.intercept_))
     if getattr(model, "solver", None) == "liblinear" and len(model.classes_) > 2:
         raise ValueError("solver 'liblinear' has no more than two classes")
