@@ -126,7 +126,7 @@ class _Reader:
         if self.depth > DEEPEST:
             raise ValueError(f"its parts are nested more than {DEEPEST} deep")
         if isinstance(item, list):
-            result = self._list(item)
+            result = self.list_of(item)
         elif (read := READERS.get(frozenset(item))) is not None:
             result = read(self, item)
         else:
@@ -134,7 +134,7 @@ class _Reader:
         self.depth -= 1
         return result
 
-    def _list(self, items: Any) -> Any:
+    def list_of(self, items: Any) -> Any:
         if not isinstance(items, list):
             raise ValueError(f"a list was expected, but {str(items)[:40]!r} found")
         return [self.value(item) for item in items]
@@ -146,7 +146,7 @@ class _Reader:
         return self.arrays.pop(name)
 
     def strings(self, item: dict[str, Any]) -> np.ndarray:
-        strings = self._list(item["strings"])
+        strings = self.list_of(item["strings"])
         if not all(isinstance(string, str) for string in strings):
             raise ValueError("a list of strings holds something else")
         if item["object"] is True:
@@ -156,22 +156,16 @@ class _Reader:
             raise ValueError("its arrays of strings are too wide")
         return np.array(strings, dtype=str)
 
-    def not_finite(self, item: dict[str, Any]) -> float:
-        return NOT_FINITE[item["float"]]
-
-    def tuple_of(self, item: dict[str, Any]) -> tuple[Any, ...]:
-        return tuple(self._list(item["tuple"]))
-
     def dictionary(self, item: dict[str, Any]) -> dict[Key, Any]:
-        pairs = self._list(item["dict"])
+        pairs = self.list_of(item["dict"])
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             raise ValueError("a list of keys and values holds something else")
         _check_keys([key for key, _ in pairs])
         return dict(pairs)
 
     def frame(self, item: dict[str, Any]) -> pd.DataFrame:
-        names = _check_keys(self._list(item["frame"]))
-        index, values = self._list(item["index"]), self.value(item["values"])
+        names = _check_keys(self.list_of(item["frame"]))
+        index, values = self.list_of(item["index"]), self.value(item["values"])
         if not all(isinstance(label, Key) for label in index):
             raise ValueError("the index of a table holds neither strings nor numbers")
         shape = (len(index), len(names))
@@ -212,8 +206,8 @@ def _check_keys(keys: list[Any]) -> list[Key]:
 READERS = {
     frozenset(["array"]): _Reader.array,
     frozenset(["strings", "object"]): _Reader.strings,
-    frozenset(["float"]): _Reader.not_finite,
-    frozenset(["tuple"]): _Reader.tuple_of,
+    frozenset(["float"]): lambda reader, item: NOT_FINITE[item["float"]],
+    frozenset(["tuple"]): lambda reader, item: tuple(reader.list_of(item["tuple"])),
     frozenset(["dict"]): _Reader.dictionary,
     frozenset(["frame", "index", "values"]): _Reader.frame,
     frozenset(["object", "state"]): _Reader.object_of,

@@ -18,13 +18,13 @@ import hashlib
 import json
 import math
 import os
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from safetensors.numpy import save as safetensors_bytes
 
 from stablepred._version import __version__
+from stablepred.exceptions import ModelFileError
 
 FORMAT = 3
 
@@ -49,49 +49,33 @@ DTYPES: dict[str, np.dtype[Any]] = {
 Arrays = dict[str, np.ndarray]
 
 
-class ForeignFormatError(ValueError):
-    """The file has a format that this version does not read."""
-
-
 # --- writing ---
 
 
 def pack(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
     """Make a file of some kind from the JSON of its object and its arrays."""
-    content = {
-        "format": FORMAT,
-        "stablepred": __version__,
-        "sha256": UNSEALED.decode(),
-        kind: model,
-    }
-    text = json.dumps(content, allow_nan=False)
+    about = {"format": FORMAT, "stablepred": __version__, "sha256": UNSEALED.decode()}
+    text = json.dumps(about | {kind: model}, allow_nan=False)
     blob = bytearray(safetensors_bytes(arrays, metadata={KEY: text}))
-    length = _header_length(blob[:8], len(blob))
-    check_objects(blob[8 : 8 + length], len(blob))
+    check_objects(blob[: 8 + _header_length(blob[:8], len(blob))], len(blob))
     return seal(blob)
 
 
 def seal(blob: bytearray) -> bytearray:
     """Write the file's own SHA-256 into its header."""
-    start = bytes(blob[: 8 + int.from_bytes(blob[:8], "little")])
-    digest = hashlib.sha256(_unseal(start))
+    start = blob[: 8 + int.from_bytes(blob[:8], "little")]
+    digest, position = _start_digest(start)
     digest.update(memoryview(blob)[len(start) :])
-    position = _seal_position(start)
     blob[position : position + 64] = digest.hexdigest().encode()
     return blob
 
 
-def _seal_position(start: bytes) -> int:
-    position = start.find(SEAL, 8)
-    if position < 0:
+def _start_digest(start: bytes | bytearray) -> tuple[Any, int]:
+    """SHA-256 of a file to the end of its header, zeros for the checksum, and where that is."""
+    position = start.find(SEAL, 8) + len(SEAL)
+    if position < len(SEAL):
         raise ValueError("it has no checksum")
-    return position + len(SEAL)
-
-
-def _unseal(start: bytes) -> bytes:
-    """The beginning of a file, to the end of its header, with zeros for the checksum."""
-    position = _seal_position(start)
-    return start[:position] + UNSEALED + start[position + 64 :]
+    return hashlib.sha256(start[:position] + UNSEALED + start[position + 64 :]), position
 
 
 # --- reading ---
@@ -103,18 +87,18 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
         size = os.fstat(stream.fileno()).st_size
         start = stream.read(8)
         start += stream.read(_header_length(start, size))
-        table = _parse_header(start[8:], size)
+        check_objects(start, size)
+        table = parse_json(start[8:]) if start.startswith(b"{", 8) else None
+        if not isinstance(table, dict):
+            raise ValueError("it is no safetensors file")
         content = _take_content(table, kind)
         entries = _sort_entries(table, size - len(start))
-        digest = hashlib.sha256(_unseal(start))
+        digest, _ = _start_digest(start)
         arrays = {entry.name: _read_array(stream, entry, digest) for entry in entries}
         if stream.read(1):
             raise ValueError("it changed while it was read")
     if content["sha256"] != digest.hexdigest():
         raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
-    for name, array in arrays.items():
-        if array.dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
-            raise ValueError(f"array {name[:80]!r} of booleans holds other values")
     return content, arrays
 
 
@@ -123,36 +107,25 @@ def _header_length(first: bytes | bytearray, size: int) -> int:
     if size > LARGEST:
         raise ValueError(f"it has {size:,} bytes, and model files have {LARGEST:,} at most")
     length = int.from_bytes(first, "little")
-    if len(first) < 8 or not 2 <= length <= size - 8:
+    if len(first) < 8 or not 2 <= length <= size - 8 or length % 8:
         raise ValueError("it is no safetensors file, or the end of it is missing")
     if length > min(HEADER + size // 8, HEADER_MOST):
         raise ValueError(f"its header of {length:,} bytes is too long for a file of {size:,}")
-    if length % 8:
-        raise ValueError("its header is not padded to a multiple of 8 bytes")
     return length
 
 
-def check_objects(header: bytes | bytearray, size: int) -> None:
+def check_objects(start: bytes | bytearray, size: int) -> None:
     """Refuse JSON that unfolds to far more than the file: ``[[],[],[]...`` is small only as text.
 
     Counted are the characters that open or separate values, at the size of what they may create.
     """
     costs = {b"{": 256, b"[": 72, b",": 72, b":": 72}
-    unfolded = sum(cost * header.count(sign) for sign, cost in costs.items())
+    unfolded = sum(cost * start.count(sign, 8) for sign, cost in costs.items())
     if unfolded > min(OBJECTS + size // 4, OBJECTS_MOST):
         raise ValueError(
             f"its header unfolds to {unfolded:,} bytes, too many for a file of {size:,} (many "
             "thousands of names or small parts)"
         )
-
-
-def _parse_header(header: bytes, size: int) -> dict[str, Any]:
-    """The header of a file of ``size`` bytes."""
-    check_objects(header, size)
-    table = parse_json(header) if header.startswith(b"{") else None
-    if not isinstance(table, dict):
-        raise ValueError("it is no safetensors file")
-    return table
 
 
 def parse_json(text: bytes | str) -> Any:
@@ -197,15 +170,11 @@ def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
     if not isinstance(content, dict) or type(content.get("format")) is not int:
         raise ValueError("it names no format")
     if content["format"] != FORMAT:
-        writer = f"stablepred {str(content.get('stablepred'))[:40]!r}"
-        raise ForeignFormatError(
-            f"it has format {content['format']}, written by {writer}, and this version reads "
-            f"format {FORMAT}: "
-            + (
-                "install that version, or a later one."
-                if content["format"] > FORMAT
-                else "fit the model again with this version."
-            )
+        later = content["format"] > FORMAT
+        raise ModelFileError(
+            f"it has format {content['format']}, written by stablepred "
+            f"{str(content.get('stablepred'))[:40]!r}, and this version reads format {FORMAT}: "
+            + ("install that version." if later else "fit the model again with this version.")
         )
     known = {"format", "stablepred", "sha256", kind}
     if set(content) != known or not isinstance(content["stablepred"], str):
@@ -213,8 +182,7 @@ def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
     return content
 
 
-@dataclass(frozen=True, order=True)
-class _Entry:
+class _Entry(NamedTuple):
     """Where in the file an array is, and what it is."""
 
     begin: int
@@ -227,18 +195,16 @@ class _Entry:
 def _sort_entries(table: dict[str, Any], size: int) -> list[_Entry]:
     """The arrays in their order; together they fill ``size`` bytes exactly."""
     entries = sorted(_parse_entry(name, described) for name, described in table.items())
-    filled = 0
+    end = 0
     for entry in entries:
-        if entry.begin != filled or entry.end > size:
-            raise ValueError(f"array {entry.name[:80]!r} lies outside its part of the file")
-        filled = entry.end
-        if filled - entry.begin != math.prod(entry.shape) * DTYPES[entry.dtype].itemsize:
-            raise ValueError(
-                f"array {entry.name[:80]!r} has {filled - entry.begin} bytes, but shape "
-                f"{entry.shape}"
-            )
-    if filled != size:
-        raise ValueError(f"{size - filled} bytes at its end belong to no array")
+        name, length = f"array {entry.name[:80]!r}", entry.end - entry.begin
+        if entry.begin != end or entry.end > size:
+            raise ValueError(f"{name} lies outside its part of the file")
+        end = entry.end
+        if length != math.prod(entry.shape) * DTYPES[entry.dtype].itemsize:
+            raise ValueError(f"{name} has {length} bytes, but shape {entry.shape}")
+    if end != size:
+        raise ValueError(f"{size - end} bytes at its end belong to no array")
     return entries
 
 
@@ -249,10 +215,8 @@ def _parse_entry(name: str, described: Any) -> _Entry:
     dtype, shape, offsets = described["dtype"], described["shape"], described["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"array {name[:80]!r} has the unknown type {str(dtype)[:20]!r}")
-    sound = all(
-        isinstance(part, list) and all(type(n) is int and 0 <= n <= LARGEST for n in part)
-        for part in (shape, offsets)
-    )
+    sizes = shape + offsets if isinstance(shape, list) and isinstance(offsets, list) else [None]
+    sound = all(type(size) is int and 0 <= size <= LARGEST for size in sizes)
     if not sound or len(shape) > 4 or len(offsets) != 2:
         raise ValueError(f"array {name[:80]!r} has no sensible shape and offsets")
     return _Entry(offsets[0], offsets[1], name, dtype, tuple(shape))
@@ -268,5 +232,7 @@ def _read_array(stream: BinaryIO, entry: _Entry, digest: Any) -> np.ndarray:
     content = array.reshape(-1).view(np.uint8)
     if stream.readinto(content) != len(content):  # type: ignore[attr-defined]
         raise ValueError("it changed while it was read")
+    if entry.dtype == "BOOL" and content.max(initial=0) > 1:
+        raise ValueError(f"array {entry.name[:80]!r} of booleans holds other values")
     digest.update(content)
     return array

@@ -23,6 +23,7 @@ from stablepred.io.values import brief
 T = TypeVar("T", bound=type)
 EMPTY = inspect.Parameter.empty
 
+_KINDS: dict[Any, Any] = {None: types.NoneType, float: Real, Sequence: list | tuple | np.ndarray}
 _classes: dict[str, type] = {}
 
 
@@ -62,11 +63,7 @@ def check(model: Any) -> None:
 
 @cache
 def _parameters(cls: type) -> Mapping[str, inspect.Parameter]:
-    return {
-        name: parameter
-        for name, parameter in inspect.signature(cls, eval_str=True).parameters.items()
-        if name not in not_stored(cls)
-    }
+    return inspect.signature(cls, eval_str=True).parameters
 
 
 @cache
@@ -77,31 +74,31 @@ def _hints(cls: type) -> Mapping[str, Any]:
 
 def build(cls: type, state: dict[str, Any]) -> Any:
     """Make an object of ``cls`` from its stored state, and check it."""
-    parameters = _parameters(cls)
+    parameters = {k: p for k, p in _parameters(cls).items() if k not in not_stored(cls)}
     if find_sklearn_class(cls.__name__) is cls:
         state = {k: value for k, value in state.items() if k in parameters or k not in RETIRED}
-    given = {name: value for name, value in state.items() if name in parameters}
-    fitted = {name: value for name, value in state.items() if name not in parameters}
-    _check_names(cls, fitted)
     for name, value in state.items():
+        if name not in parameters:
+            _check_fitted_name(cls, name)
         if not conforms(value, _hints(cls).get(name, Any)):
             raise ValueError(f"{name} of a {cls.__name__} cannot be {brief(value)}")
+    given = {name: value for name, value in state.items() if name in parameters}
     required = {name for name, p in parameters.items() if p.default is EMPTY}
     if required - given.keys():
         raise ValueError(f"the {cls.__name__} lacks {sorted(required - given.keys())}")
     result = cls(**given)
-    for name, value in fitted.items():
-        setattr(result, name, value)
+    for name, value in state.items():
+        if name not in given:
+            setattr(result, name, value)
     check(result)
     return result
 
 
-def _check_names(cls: type, fitted: dict[str, Any]) -> None:
-    """Fitted attributes only: nothing private, and nothing that the class has already."""
-    for name in fitted:
-        own = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
-        if not own or name.startswith("_") or hasattr(cls, name):
-            raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
+def _check_fitted_name(cls: type, name: str) -> None:
+    """Refuse all but fitted attributes: what is private, and what the class has already."""
+    fitted = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
+    if not fitted or name.startswith("_") or hasattr(cls, name):
+        raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
 
 
 def conforms(value: Any, hint: Any) -> bool:
@@ -118,20 +115,13 @@ def conforms(value: Any, hint: Any) -> bool:
     if not isinstance(value, kind):
         return False
     if origin is np.ndarray:  # NDArray[np.float64] and the like
-        scalars = get_args(arguments[1])[:1] if len(arguments) > 1 else ()
-        return all(issubclass(value.dtype.type, kind) for kind in scalars if kind is not Any)
+        scalars = get_args(arguments[1]) if arguments else ()
+        return all(issubclass(value.dtype.type, scalar) for scalar in scalars if scalar is not Any)
     if origin is dict and arguments:
         return _all_conform(value, arguments[0]) and _all_conform(value.values(), arguments[1])
     if origin is tuple and arguments and arguments[1:] != (Ellipsis,):
         return len(value) == len(arguments) and all(map(conforms, value, arguments))
     return not arguments or _all_conform(value, arguments[0])
-
-
-_KINDS: dict[Any, Any] = {
-    None: types.NoneType,
-    float: Real,
-    Sequence: list | tuple | np.ndarray,
-}
 
 
 def _all_conform(values: Any, hint: Any) -> bool:

@@ -31,7 +31,12 @@ def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool =
     (where the features are cut) and ``classes_``. Where there are encoders, ``on_embedding`` says
     whether ``coef_`` multiplies their embedding or the features.
     """
-    onnx = _import_onnx()
+    try:
+        import onnx
+    except ImportError as error:
+        raise InputError(
+            "to_onnx needs ONNX, which is not installed: pip install 'stablepred[onnx]'."
+        ) from error
     try:
         check(model)
     except ValueError as error:
@@ -40,16 +45,6 @@ def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool =
     proto = _Graph(onnx, model, on_embedding).proto()
     onnx.checker.check_model(proto, full_check=True)
     write_file(path, proto.SerializeToString())
-
-
-def _import_onnx() -> Any:
-    try:
-        import onnx
-    except ImportError as error:
-        raise InputError(
-            "to_onnx needs ONNX, which is not installed: pip install 'stablepred[onnx]'."
-        ) from error
-    return onnx
 
 
 class _Graph:
@@ -70,23 +65,20 @@ class _Graph:
         labels = _labels(model.classes_)
         self._label(score, labels)
         self._probabilities(score)
-        graph = helper.make_graph(
-            self.nodes,
-            type(model).__name__,
-            [helper.make_tensor_value_info("X", kinds.DOUBLE, ["rows", model.n_features_in_])],
-            [
-                helper.make_tensor_value_info("label", self._kind(labels), ["rows"]),
-                helper.make_tensor_value_info("probabilities", kinds.DOUBLE, ["rows", 2]),
-            ],
-            self.constants,
-        )
+        describe = helper.make_tensor_value_info
+        inputs = [describe("X", kinds.DOUBLE, ["rows", model.n_features_in_])]
+        outputs = [
+            describe("label", helper.np_dtype_to_tensor_dtype(labels.dtype), ["rows"]),
+            describe("probabilities", kinds.DOUBLE, ["rows", 2]),
+        ]
+        name = type(model).__name__
         proto = helper.make_model(
-            graph,
+            helper.make_graph(self.nodes, name, inputs, outputs, self.constants),
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="stablepred",
             producer_version=__version__,
-            doc_string=f"{type(model).__name__}: probability of each class, in double precision.",
+            doc_string=f"{name}: probability of each class, in double precision.",
         )
         helper.set_model_props(proto, _notes(model))
         return proto
@@ -101,21 +93,10 @@ class _Graph:
 
     def constant(self, values: Any) -> str:
         """Add a constant array and name it."""
-        array = np.asarray(values)
         name = f"constant_{len(self.constants)}"
-        if array.dtype == object:
-            strings = [str(text).encode() for text in array]
-            kind = self.onnx.TensorProto.STRING
-            tensor = self.onnx.helper.make_tensor(name, kind, array.shape, strings)
-        else:
-            tensor = self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-        self.constants.append(tensor)
+        array = np.ascontiguousarray(values)
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
-
-    def _kind(self, array: np.ndarray) -> int:
-        if array.dtype == object:
-            return int(self.onnx.TensorProto.STRING)
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
     def as_double(self, name: str) -> str:
         """Booleans as 0/1."""
@@ -139,18 +120,12 @@ class _Graph:
 
     def _embedding(self, features: str) -> str:
         """phi(x) of all encoders side by side: (n, d)."""
-        wide = self._with_products(features)
-        embedded = [self._encoder(wide, layers) for layers in self.encoders]
+        if self.model.pairs_:
+            sides = [self.constant(side) for side in np.array(self.model.pairs_, dtype=np.int64).T]
+            first, second = (self.node("Gather", features, side, axis=1) for side in sides)
+            features = self.node("Concat", features, self.node("Mul", first, second), axis=1)
+        embedded = [self._encoder(features, layers) for layers in self.encoders]
         return embedded[0] if len(embedded) == 1 else self.node("Concat", *embedded, axis=1)
-
-    def _with_products(self, features: str) -> str:
-        if not self.model.pairs_:
-            return features
-        sides = np.array(self.model.pairs_, dtype=np.int64).T
-        first, second = (
-            self.node("Gather", features, self.constant(side), axis=1) for side in sides
-        )
-        return self.node("Concat", features, self.node("Mul", first, second), axis=1)
 
     def _encoder(self, hidden: str, layers: list[tuple[np.ndarray, np.ndarray]]) -> str:
         for weight, bias in layers:

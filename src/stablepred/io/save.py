@@ -14,7 +14,7 @@ from stablepred._version import __version__
 from stablepred.exceptions import InputError, ModelFileError
 from stablepred.io.atomic import write_file
 from stablepred.io.codec import decode_model, encode
-from stablepred.io.container import FORMAT, ForeignFormatError, pack, unpack
+from stablepred.io.container import FORMAT, pack, unpack
 from stablepred.io.objects import storable
 
 __all__ = ["FORMAT", "MODEL_FILE", "Storable", "load", "save", "save_method", "storable"]
@@ -40,9 +40,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         decode_model(content, arrays)
         blob = pack(content, arrays)
     except ValueError as error:
-        raise InputError(
-            f"this {type(model).__name__} cannot be stored: {_bare(error)}."
-        ) from error
+        name = type(model).__name__
+        raise InputError(f"this {name} cannot be stored: {_bare(error)}.") from error
     write_file(path, blob)
 
 
@@ -74,7 +73,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise FileNotFoundError(f"no model file at {name}")
     try:
         content, arrays = unpack(path)
-    except ForeignFormatError as error:
+    except ModelFileError as error:  # a file of another format
         raise ModelFileError(f"{name} cannot be read: {error}") from error
     except Exception as error:
         raise ModelFileError(

@@ -6,9 +6,8 @@ letters: k for the number of classes, h for the number of linear functions (1 fo
 else k), p for the number of features.
 """
 
-from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,46 +21,43 @@ from stablepred.io.values import (
 )
 
 
-@dataclass(frozen=True)
-class SklearnModel:
-    """Where a class is defined, and the shapes of what it predicts from."""
+class SklearnModel(NamedTuple):
+    """Where a class is defined, and the shapes and ranges of what it predicts from."""
 
     module: str
     shapes: dict[str, str]
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]]
 
 
 _LINEAR_CLASSIFIER = {"coef_": "hp", "intercept_": "h"}
 _LINEAR_REGRESSOR = {"coef_": "p", "intercept_": "1"}
-# Products of such numbers with each other and with features of that size are finite.
-_MODERATE = (-1e100, 1e100)
-_LOG_PROBABILITY = (-1e6, 1e-9)
-_LOG_PRIORS = {"class_log_prior_": _LOG_PROBABILITY}
 _DISCRETE = {"feature_log_prob_": "kp", "class_log_prior_": "k"}
+_GAUSSIAN = {"theta_": "kp", "var_": "kp", "class_prior_": "k"}
+_LOG_PROBABILITY = (-1e6, 1e-9)
 
+_REGRESSORS = (
+    *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV"),
+    *("BayesianRidge", "HuberRegressor", "QuantileRegressor", "SGDRegressor"),
+)
 SKLEARN_MODELS = {
-    **{
-        name: SklearnModel("sklearn.linear_model", _LINEAR_REGRESSOR)
-        for name in (
-            *("LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet"),
-            *("ElasticNetCV", "BayesianRidge", "HuberRegressor", "QuantileRegressor"),
-            "SGDRegressor",
-        )
-    },
-    "LinearSVR": SklearnModel("sklearn.svm", _LINEAR_REGRESSOR),
-    "LinearSVC": SklearnModel("sklearn.svm", _LINEAR_CLASSIFIER),
-    "LogisticRegression": SklearnModel("sklearn.linear_model", _LINEAR_CLASSIFIER),
-    # Absence counts for Bernoulli's, so that no feature may be certain.
-    "BernoulliNB": SklearnModel(
-        "sklearn.naive_bayes", _DISCRETE, _LOG_PRIORS | {"feature_log_prob_": (-1e6, -1e-15)}
-    ),
+    **dict.fromkeys(_REGRESSORS, SklearnModel("sklearn.linear_model", _LINEAR_REGRESSOR, {})),
+    "LinearSVR": SklearnModel("sklearn.svm", _LINEAR_REGRESSOR, {}),
+    "LinearSVC": SklearnModel("sklearn.svm", _LINEAR_CLASSIFIER, {}),
+    "LogisticRegression": SklearnModel("sklearn.linear_model", _LINEAR_CLASSIFIER, {}),
     "MultinomialNB": SklearnModel(
-        "sklearn.naive_bayes", _DISCRETE, _LOG_PRIORS | {"feature_log_prob_": _LOG_PROBABILITY}
+        "sklearn.naive_bayes", _DISCRETE, dict.fromkeys(_DISCRETE, _LOG_PROBABILITY)
     ),
+    # Absence counts here, so that no feature may be certain.
+    "BernoulliNB": SklearnModel(
+        "sklearn.naive_bayes",
+        _DISCRETE,
+        {"feature_log_prob_": (-1e6, -1e-15), "class_log_prior_": _LOG_PROBABILITY},
+    ),
+    # Products of such numbers with each other and with features of that size are finite.
     "GaussianNB": SklearnModel(
         "sklearn.naive_bayes",
-        {"theta_": "kp", "var_": "kp", "class_prior_": "k"},
-        {"theta_": _MODERATE, "var_": (1e-100, 1e100), "class_prior_": (1e-100, 1.0)},
+        _GAUSSIAN,
+        {"theta_": (-1e100, 1e100), "var_": (1e-100, 1e100), "class_prior_": (1e-100, 1.0)},
     ),
 }
 

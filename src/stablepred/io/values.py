@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+Shape = tuple[int | None, ...]
+
 
 def is_fitted(model: Any) -> bool:
     """Whether an estimator has fitted attributes, whose names end in "_"."""
@@ -48,27 +50,15 @@ def integer(model: Any, name: str, *, least: int | None = None) -> int:
     return int(value)
 
 
-def numbers(
-    model: Any,
-    name: str,
-    shape: tuple[int | None, ...],
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
-) -> np.ndarray:
-    """A float64 array of this shape (None: any length), finite and within the range."""
+def numbers(model: Any, name: str, shape: Shape, **bounds: float) -> np.ndarray:
+    """A float64 array of this shape (None: any length), finite and within the bounds."""
     array = attribute(model, name)
-    check_numbers(array, f"{name} of the {type(model).__name__}", shape, low=low, high=high)
+    check_numbers(array, f"{name} of the {type(model).__name__}", shape, **bounds)
     return np.asarray(array)
 
 
 def check_numbers(
-    array: Any,
-    what: str,
-    shape: tuple[int | None, ...],
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
+    array: Any, what: str, shape: Shape, low: float = -np.inf, high: float = np.inf
 ) -> None:
     """Refuse what is no float64 array of this shape, finite and within the range."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64:
