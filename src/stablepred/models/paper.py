@@ -57,6 +57,7 @@ from stablepred.models.stages import (
     report_balance,
     warn_about_fit,
 )
+from stablepred.models.stored import check_classifier
 from stablepred.sample import Sample, add_products
 from stablepred.tables.pattern_counts import count_patterns
 from stablepred.validation.environments import is_constant
@@ -328,7 +329,11 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         Rows that ``predict_proba`` refuses, with a missing value say, get NaN.
         """
         check_is_fitted(self)
-        write_onnx(self, path)
+        write_onnx(self, path, on_embedding=not self._head_on_features())
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the model is sound."""
+        check_classifier(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

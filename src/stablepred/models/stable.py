@@ -53,6 +53,7 @@ from stablepred.models.stages import (
     report_balance,
     warn_about_convergence,
 )
+from stablepred.models.stored import check_network, check_stable
 from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
 from stablepred.weights.raw import RawBalance
@@ -113,6 +114,10 @@ class FittedNetwork:
         phi = apply_layers(torch.tensor(x), layers).numpy()
         positive = expit(phi @ self.coef + self.intercept)
         return np.column_stack([1 - positive, positive])
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless encoder and coefficients fit each other."""
+        check_network(self)
 
 
 @storable
@@ -269,22 +274,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         )
 
     def check_stored(self) -> None:
-        """Refuse a stored model whose parts do not belong together."""
-        self._check_parameters()
-        if not hasattr(self, "decision_"):
-            return
-        masks = (self.stable_features_, self.used_features_)
-        sound = all(mask.dtype == bool and mask.shape == (self.n_features_in_,) for mask in masks)
-        if not sound or len(self.variables_) != self.n_features_in_ or len(self.classes_) != 2:
-            raise ValueError("the variables of the model do not fit its features")
-        inputs = self.n_features_in_ if self.estimator is None else int(masks[1].sum())
-        found = getattr(self.estimator_, "n_features_in_", inputs)
-        if isinstance(self.estimator_, FittedNetwork):
-            found = self.estimator_.encoder[0][0].shape[1]
-        if found != inputs or (self.estimator is None) != isinstance(
-            self.estimator_, FittedNetwork
-        ):
-            raise ValueError(f"estimator_ is not fitted on {inputs} features")
+        """Raise ValueError unless the model is sound."""
+        check_stable(self)
 
     def _check_parameters(self) -> None:
         check_one_of(self, "guard", (True, False))

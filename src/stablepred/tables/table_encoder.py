@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import fit_atomically
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.io.save import Storable, storable
+from stablepred.io.save import save_method, storable
 from stablepred.tables.columns import (
     Column,
     Note,
@@ -49,7 +49,7 @@ SURPRISES = {
 
 
 @storable
-class TableEncoder(Storable, TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a mixed table into 0/1 features, and new rows of it into the same ones.
 
     Numbers are cut at their training mean (as `Dichotomizer` does) into ``age>40.9``; true and
@@ -93,6 +93,8 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
     columns_: list[Column]
     kept_: NDArray[np.bool_]
     notes_: list[str]
+
+    save = save_method
 
     def __init__(self, *, drop: Sequence[str] = (), overlap: float | None = None) -> None:
         self.drop = drop
@@ -197,6 +199,8 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
+        if self.overlap is not None and not 0 <= self.overlap < 0.5:
+            raise ValueError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
         fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
         if not any(fitted):
             return
@@ -206,9 +210,10 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
             raise ValueError("columns_ must be how columns are encoded")
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.dtype != bool or self.kept_.shape != (width,):
-            raise ValueError(f"kept_ must be {width} truth values")
+            raise ValueError(f"kept_ must be {width} booleans")
         if len({column.name for column in self.columns_}) < len(self.columns_):
             raise ValueError("names of columns repeat")
+        self._check_features([])
 
     def check_has_columns(self, names: list[Any]) -> None:
         """Raise when a table lacks a column that was used in training."""

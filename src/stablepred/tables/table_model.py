@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.io.save import MODEL_FILE, Storable, save, storable
+from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.tables.model_folder import SUMMARY_FILE, new_model_folder
 from stablepred.tables.table_encoder import TableEncoder, as_frame, check_columns, unknown_column
 from stablepred.tables.target import Target, learn_target
@@ -24,7 +24,7 @@ FloatArray = NDArray[np.float64]
 
 @storable
 @dataclass(frozen=True, eq=False)
-class TableModel(Storable):
+class TableModel:
     """An estimator with the encoder and the target that it was fitted with.
 
     `fit_table` makes one, ``stablepred fit`` writes one, and ``stablepred.load("model")`` reads
