@@ -19,14 +19,14 @@ def datasets(debug: DebugOption = False) -> None:
 
 
 def _lines(name: str, source: Any) -> list[str]:
-    places = [f"files {', '.join(source.files)}"] if source.files else []
+    sources = [f"files {', '.join(source.files)}"] if source.files else []
     if source.openml_id is not None:
-        places.append(f"OpenML {source.openml_id}")
+        sources.append(f"OpenML {source.openml_id}")
     return [
         f"{name}: {source.title}",
         f"  {source.rows:,} rows, {source.columns} columns, outcome {source.outcome}, "
         f"environments {', '.join(source.environments) or 'none suggested'}",
-        f"  from {' or '.join(places) or 'scikit-learn, no file needed'}",
+        f"  from {' or '.join(sources) or 'scikit-learn, no file needed'}",
         f"  {source.licence}; {source.citation}",
         "",
     ]

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from stablepred.cli.guard import plain_errors, warnings_as_lines
@@ -19,10 +18,6 @@ from stablepred.cli.options import (
 )
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, working
-from stablepred.cli.tables import environments, labelled, load_model
-from stablepred.evaluation.reports import stability_report
-from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment
 
 
 def report(
@@ -35,9 +30,9 @@ def report(
         Path | None,
         typer.Option(help="The training table, for reference models fitted on it."),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="HTML file to write.")] = Path(
-        "report.html"
-    ),
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="HTML file to write; - is stdout.")
+    ] = Path("report.html"),
     seed: SeedOption = 0,
     force: ForceOption = False,
     debug: DebugOption = False,
@@ -47,7 +42,14 @@ def report(
     Environments are the values of one column (--by), or files: each file is one. The page needs
     nothing but itself and holds no rows of the tables.
     """
-    with plain_errors(debug):
+    with plain_errors(debug, output):
+        import numpy as np
+
+        from stablepred.cli.tables import environments, labelled, load_model
+        from stablepred.evaluation.reports import stability_report
+        from stablepred.exceptions import InputError
+        from stablepred.worlds.environment import Environment
+
         check_file(output, force=force)
         fitted = load_model(model)
         found = environments(fitted, tables, target, by, bins)
