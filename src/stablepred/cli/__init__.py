@@ -6,44 +6,17 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-# Every command: what it does in one line, and an example of its use.
+# Every command in one line; the module of its name has the function of its name.
 COMMANDS = {
-    "demo": (
-        "Train all methods in one environment and compare them in nine others.",
-        "stablepred demo --rate 0.65",
-    ),
-    "fit": (
-        "Train a model on one table, so that it predicts as well in other environments.",
-        "stablepred fit train.csv --target bought --drop customer_id -o model",
-    ),
-    "predict": (
-        "Predict for new rows: one line per row, in order.",
-        "stablepred predict model new.csv -o predictions.csv",
-    ),
-    "evaluate": (
-        "Measure the error in each environment, its average and its spread.",
-        "stablepred evaluate model test.csv --by age --bins 20,30,40,50,100",
-    ),
-    "stress": (
-        "Find what breaks a model: let each feature follow or oppose the outcome.",
-        "stablepred stress model train.csv",
-    ),
-    "weights": (
-        "Find weights under which every feature is balanced against all others.",
-        "stablepred weights train.csv --target bought -o weights.csv",
-    ),
-    "report": (
-        "Write an HTML page on how stable a model is, and what breaks it.",
-        "stablepred report model test.csv --by region --train train.csv -o report.html",
-    ),
-    "reproduce": (
-        "Run the studies by name, from a clone of the repository.",
-        "stablepred reproduce tuning-study --seeds 3",
-    ),
-    "datasets": (
-        "List the real tables that can be loaded by name.",
-        "stablepred datasets",
-    ),
+    "demo": "Train all methods in one environment and compare them in nine others.",
+    "fit": "Train a model on one table, so that it predicts as well in other environments.",
+    "predict": "Predict for new rows: one line per row, in order.",
+    "evaluate": "Measure the error in each environment, its average and its spread.",
+    "stress": "Find what breaks a model: let each feature follow or oppose the outcome.",
+    "weights": "Find weights under which every feature is balanced against all others.",
+    "report": "Write an HTML page on how stable a model is, and what breaks it.",
+    "reproduce": "Run the studies by name, from a clone of the repository.",
+    "datasets": "List the real tables that can be loaded by name.",
 }
 LOOKS: dict[str, Any] = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False}
 
@@ -52,7 +25,7 @@ def load_command(name: str) -> Any:
     """Import a command from the module of its name."""
     single = typer.Typer(add_completion=False, **LOOKS)
     function = getattr(import_module(f"stablepred.cli.{name}"), name)
-    single.command(name, epilog=f"Example: {COMMANDS[name][1]}")(function)
+    single.command(name)(function)
     return typer.main.get_command(single)
 
 
@@ -76,5 +49,5 @@ def main() -> None:
     """
 
 
-for _name, (_line, _) in COMMANDS.items():
+for _name, _line in COMMANDS.items():
     app.command(_name, help=_line)(lambda: None)

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors
-from stablepred.cli.options import DebugOption
 from stablepred.cli.screen import say
 
 
-def datasets(debug: DebugOption = False) -> None:
-    """List the real tables that 'stablepred.data.load_dataset' knows, and where they come from."""
+def datasets(debug: options.Debug = False) -> None:
+    """List the real tables that 'stablepred.data.load_dataset' knows, and where they come from.
+
+    Example: stablepred datasets
+    """
     with plain_errors(debug):
         from stablepred.data import DATASETS
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors
-from stablepred.cli.options import DebugOption, Method
 from stablepred.cli.screen import say, show_table, working
 
 if TYPE_CHECKING:
@@ -16,13 +16,8 @@ if TYPE_CHECKING:
 
     from stablepred.evaluation.comparison import Comparison
 
-NAMES: dict[Method, str] = {
-    "lr": "LR",
-    "dlr": "DLR",
-    "gbr": "GBR",
-    "dgbr": "DGBR",
-    "stable": "Stable",
-}
+SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
+NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
 
 def demo(
@@ -37,12 +32,14 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder for table, figure and report.")] = Path(
         "stablepred-demo"
     ),
-    debug: DebugOption = False,
+    debug: options.Debug = False,
 ) -> None:
     """Train all methods in one environment and compare them in nine others.
 
     The world is the paper's S_|_V with 20 features: nine decide the outcome, eight others are
     tied to it by selection, as strongly as the bias rate says. The models see one environment.
+
+    Example: stablepred demo --rate 0.65
     """
     with plain_errors(debug):
         from stablepred.evaluation.reports import stability_report
@@ -53,14 +50,13 @@ def demo(
         world = SyntheticWorld("s_indep_v", bias_on=bias_on)
         train = world.sample(rows, bias_rate=rate, random_state=seed)
         models, seconds, remarks = _fit_all(train, seed)
+        del models["LR"]  # the report fits its own as a reference
         report = stability_report(
             models.pop("Stable"),
             [world.sample(test_rows, bias_rate=r, random_state=seed + 1) for r in RATES],
             train=train,
             stable_features=world.stable_features,
-            baselines={
-                name: model for name, model in models.items() if name != "LR"
-            },  # has its own
+            baselines=models,
             random_state=seed,
         )
         errors = _in_order(report.comparison.errors)
@@ -68,14 +64,13 @@ def demo(
             f"Trained on r = {rate:g} ({rows:,} rows, bias on the {bias_on}), tested on .1 to .9"
         )
         errors.to_csv(output / "errors.csv", index_label="method")
-        _plot(errors, title, output / "errors.png")
         report.to_html(output / "report.html")
         say(f"\n{title}\n")
         _show("RMSE per test environment", _shorten(errors))
         _show("Summary", _summarize(report.comparison, seconds))
         for line in [*remarks, "", str(report.verdict), ""]:
             say(line)
-        say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
+        say(f"written: {output}/report.html, {output}/errors.csv")
 
 
 def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -90,7 +85,7 @@ def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], lis
             models[name] = METHODS[method](seed).fit(train.X, train.y)
         seconds[name] = f"{time.perf_counter() - started:.1f}"
         report = getattr(models[name], "balance_report_", None)
-        if report is not None:
+        if report is not None and method != "dlr":
             remarks.append(f"{name}: effective sample share {report.effective_share:.1%}")
         remarks.extend(f"{name}: {warning.message}" for warning in caught)
     return models, seconds, remarks
@@ -125,35 +120,10 @@ def _summarize(comparison: "Comparison", seconds: dict[str, str]) -> "pd.DataFra
     assert comparison.line is not None  # with a training environment there is an LR
     steady = summary["Stability_Error"].to_dict()["Stable"]
     share, average, stability = least_shrunk(comparison.line, steady)
-    text.loc[f"shrunk LR, a = {share:.2f}"] = [f"{average:.3f}", f"{stability:.3f}", *[""] * 4]
+    text.loc[f"LR shrunk {share:.0%}"] = [f"{average:.3f}", f"{stability:.3f}", *[""] * 4]
     return text.fillna("")
 
 
 def _show(title: str, frame: "pd.DataFrame") -> None:
     rows = [[str(name), *row] for name, row in zip(frame.index, frame.to_numpy(), strict=True)]
     show_table(title, ["", *map(str, frame.columns)], rows)
-
-
-def _plot(errors: "pd.DataFrame", title: str, path: Path) -> None:
-    """RMSE per test environment, one line per method (the paper's axes)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    from stablepred.validation.environments import RATES
-
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    for (method, row), marker in zip(errors.iterrows(), "os^vD  ", strict=True):
-        style: dict[str, Any] = {
-            "marker": marker,
-            "linestyle": "-" if marker.strip() else "--",  # references
-            "linewidth": 2.4 if method == "Stable" else 1.4,
-        }
-        axes.plot(RATES, row.to_numpy(), label=str(method), **style)
-    axes.set(xlabel="bias rate r of the test environment", ylabel="RMSE", xticks=RATES)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.legend(frameon=False, fontsize=8, ncols=2)
-    figure.savefig(path, dpi=150)

@@ -5,17 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stablepred.cli import options
 from stablepred.cli.guard import FAILED_CHECK, plain_errors, warnings_as_lines
-from stablepred.cli.options import (
-    BinsOption,
-    ByOption,
-    DebugOption,
-    ForceOption,
-    ModelArgument,
-    SeedOption,
-    TablesArgument,
-    TargetOption,
-)
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, show_table, working
 
@@ -27,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: ModelArgument,
-    tables: TablesArgument,
-    target: TargetOption = None,
-    by: ByOption = None,
-    bins: BinsOption = None,
+    model: options.Model,
+    tables: options.Tables,
+    target: options.Target = None,
+    by: options.By = None,
+    bins: options.Bins = None,
     max_stability: Annotated[
         float | None,
         typer.Option(
@@ -40,26 +31,25 @@ def evaluate(
             "average than a constant, which is always stable.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for the errors; - is stdout.")
-    ] = None,
-    seed: SeedOption = 0,
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    output: Annotated[Path | None, options.CSV] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Measure the error (RMSE of the probability) in each environment, its average and its spread.
 
     Environments are the values of one column (--by), or files: each file is one.
+
+    Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
     with plain_errors(debug, output):
         from stablepred.cli.tables import environments, load_model
-        from stablepred.exceptions import InputError
 
         check_file(output, force=force)
         fitted = load_model(model)
         found = environments(fitted, tables, target, by, bins)
         if max_stability is not None and len(found) < 2:
-            raise InputError(
+            raise options.UsageError(
                 "--max-stability compares environments, but there is only one. Name a column with "
                 "--by, or give several files."
             )

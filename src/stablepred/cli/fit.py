@@ -3,80 +3,71 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.options import (
-    DebugOption,
-    DropOption,
-    ForceOption,
-    Method,
-    OverlapOption,
-    SeedOption,
-    SetOption,
-    TableArgument,
-)
 from stablepred.cli.screen import say, show_table, working
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SHOWN = 15  # features in the printed table
 
 
 def fit(
-    table: TableArgument,
+    table: options.Table,
     target: Annotated[str, typer.Option(help="Outcome column; it must have two values.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
     method: Annotated[
-        Method,
+        options.Method,
         typer.Option(
             help="stable uses the features that can be relied on; gbr and dgbr are the paper's "
             "(dgbr-paper to the letter), lr and dlr their counterparts without balancing."
         ),
     ] = "stable",
-    settings: SetOption = None,
+    settings: options.Set = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Search a small grid on environments made of the table.")
     ] = False,
-    drop: DropOption = None,
+    drop: options.Drop = None,
     positive: Annotated[
         str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
     ] = None,
-    overlap: OverlapOption = None,
-    seed: SeedOption = 0,
+    overlap: options.Overlap = None,
+    seed: options.Seed = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Train a model on one table, so that it predicts as well in other environments.
 
     Columns are taken as they come: numbers are cut at their mean, strings become one 0/1 feature
     per value, missing values get a feature of their own. The encoding is stored with the model. A
     long fit of gbr, dgbr or dlr keeps a checkpoint beside the output, to go on from with --resume.
+
+    Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
     with plain_errors(debug, output):
         from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
         from stablepred.cli.tables import dropped_columns, opened
         from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, resumable
-        from stablepred.exceptions import InputError
         from stablepred.io.checkpoint import KeptFile
         from stablepred.tables.model_folder import check_model_folder
         from stablepred.tables.table_encoder import unknown_column
 
-        if str(output) == "-":
-            raise InputError("a model is a folder, which standard output cannot take: name one.")
+        if output == options.STANDARD:
+            raise options.UsageError(
+                "a model is a folder, which standard output cannot take: name one."
+            )
         check_model_folder(output, force=force)
         estimator = make_estimator(method, seed, settings or [], tune=tune)
         checkpoint = checkpoint_beside(output)
         if hasattr(estimator, "checkpoint"):
             estimator.set_params(checkpoint=KeptFile(checkpoint))
         elif resume:
-            raise InputError(
+            raise options.UsageError(
                 f"--method {method}{' --tune' * tune} keeps no checkpoint to --resume; gbr, dgbr "
                 "and dlr without --tune do."
             )
@@ -98,8 +89,8 @@ def fit(
                 _describe_columns(encoded, file.columns)
                 # A search has a bar of its own.
                 shown = nullcontext() if tune else working(f"fitting {method}")
-                options = parameter_options(estimator, "gbr", "dgbr")
-                with resumable(checkpoint), warnings_as_lines(options), shown:
+                words = parameter_options(estimator, "gbr", "dgbr")
+                with resumable(checkpoint), warnings_as_lines(words), shown:
                     model = encoded.fit(estimator)
                     model.save(output, force=force)  # before anything more is printed
         _describe_model(model)
@@ -183,7 +174,7 @@ def _describe_use(names: Any, used: Any) -> None:
     say(f"the model uses {used.sum()} of the {len(used)} features; it {verb} {named}{more}")
 
 
-def show_effects(effects: "pd.DataFrame") -> None:
+def show_effects(effects: Any) -> None:
     """Print the largest effects, with their intervals and verdicts."""
     order = effects["effect"].abs().sort_values(ascending=False, kind="stable").index
     top = effects.loc[order].head(SHOWN)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import typer
 
-from stablepred.cli.output import STANDARD
+from stablepred.cli import options
 from stablepred.cli.screen import NoReader, forget_reader, say
 
 FAILED_CHECK = 1
@@ -34,7 +34,7 @@ def plain_errors(debug: bool, output: Path | None = None) -> Iterator[None]:
     """
     before = _stamp(output)
     try:
-        with redirect_stdout(sys.stderr) if output == STANDARD else nullcontext():
+        with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
             yield
     except typer.Exit:
         raise
@@ -66,7 +66,7 @@ def describe(error: BaseException) -> str:
 
     if isinstance(error, KeyboardInterrupt):
         return "interrupted."
-    if isinstance(error, InputError | FileNotFoundError):
+    if isinstance(error, InputError | FileNotFoundError | options.UsageError):
         return str(error)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "the disk is full; free some space and run it again."

@@ -7,19 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-STANDARD = Path("-")  # standard input or output
+from stablepred.cli import options
 
 
 def check_file(path: Path | None, *, force: bool) -> None:
     """Raise early when a file cannot be written to ``path``, before any work is done."""
-    from stablepred.exceptions import InputError
     from stablepred.io import atomic
 
-    if path is None or path == STANDARD:
+    if path is None or path == options.STANDARD:
         return
     target = atomic.check_file(path)
     if target.exists() and not force:
-        raise InputError(f"{path} exists. Name another file, or replace it with --force.")
+        raise options.UsageError(f"{path} exists. Name another file, or replace it with --force.")
     target.parent.mkdir(parents=True, exist_ok=True)
     atomic.check_writable(target.parent)
 
@@ -29,7 +28,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
     """Yield a name to write to; the file gets its own name when the block is done."""
     from stablepred.io import atomic
 
-    if path != STANDARD:
+    if path != options.STANDARD:
         check_file(path, force=force)
         with atomic.new_file(path) as temporary:
             yield temporary

@@ -3,30 +3,27 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.options import DebugOption, ForceOption, ModelArgument, TableArgument
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import progress, say
 
 
 def predict(
-    model: ModelArgument,
-    table: TableArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
-    ] = Path("predictions.csv"),
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    model: options.Model,
+    table: options.Table,
+    output: Annotated[Path, options.CSV] = Path("predictions.csv"),
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Predict for new rows: one line per row, in order, with 'probability' and 'prediction'.
 
     Rows are read and written in pieces, so that the table need not fit into memory.
+
+    Example: stablepred predict model new.csv -o predictions.csv
     """
     with plain_errors(debug, output):
         from stablepred.cli.tables import load_model, opened, say_ignored
-        from stablepred.exceptions import InputError
         from stablepred.tables.table_encoder import surprise_lines
 
         check_file(output, force=force)
@@ -43,7 +40,7 @@ def predict(
                     surprises += unexpected
                     rows += len(frame)
                 if not rows:
-                    raise InputError(f"{table} has a header but no rows.")
+                    raise options.UsageError(f"{table} has a header but no rows.")
         for line in surprise_lines(surprises):
             say(line)
         say(

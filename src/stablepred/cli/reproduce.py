@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 import stablepred
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors
-from stablepred.cli.options import DebugOption
 from stablepred.cli.screen import say
 
 RESULTS = Path("results")
@@ -39,13 +39,15 @@ def reproduce(
         Path | None,
         typer.Option(help="Folder for records, tables and figures: results, or results/quick."),
     ] = None,
-    debug: DebugOption = False,
+    debug: options.Debug = False,
 ) -> None:
     """Run the paper's experiments and other studies by name, from a clone of the repository.
 
     A figure of the paper is named by its number, as figure-4, one panel by its letter, as
     figure-4e; "paper" is all of them. What is recorded already is not computed again, so an
     interrupted run continues where it stopped, and a finished one is only drawn again.
+
+    Example: stablepred reproduce tuning-study --seeds 3
     """
     with plain_errors(debug):
         catalogue = _import_catalogue()
@@ -55,10 +57,10 @@ def reproduce(
         count = seeds if seeds is not None else 2 if quick else 10
         standard = QUICK_RESULTS if quick else RESULTS
         folder = standard if output is None else output
-        options = ["--seeds", str(count), "--first-seed", str(first_seed)]
-        options += ["--quick"] if quick else []
-        options += ["--tuned"] if tuned else []
-        options += [] if folder == standard else ["--output", str(folder)]
+        flags = ["--seeds", str(count), "--first-seed", str(first_seed)]
+        flags += ["--quick"] if quick else []
+        flags += ["--tuned"] if tuned else []
+        flags += [] if folder == standard else ["--output", str(folder)]
         _check_names(catalogue, names)
         studies = [
             catalogue.find_study(
@@ -66,7 +68,7 @@ def reproduce(
                 range(first_seed, first_seed + count),
                 quick=quick,
                 tuned=tuned,
-                command=shlex.join(["stablepred", "reproduce", name, *options]),
+                command=shlex.join(["stablepred", "reproduce", name, *flags]),
             )
             for name in dict.fromkeys(names)
         ]
@@ -79,14 +81,12 @@ def reproduce(
 
 def _import_catalogue() -> Any:
     """The studies beside the source of this package, or else in the current folder."""
-    from stablepred.exceptions import InputError
-
     for root in (Path(stablepred.__file__).parents[2], Path.cwd()):
         if (root / "studies" / "catalogue.py").is_file():
             if str(root) not in sys.path:
                 sys.path.insert(0, str(root))
             return importlib.import_module("studies.catalogue")
-    raise InputError(
+    raise options.UsageError(
         "studies come with the repository, not with the installed package: clone it and run "
         "this command in its folder."
     )
@@ -98,21 +98,17 @@ def _list_studies(catalogue: Any) -> str:
 
 def _check_names(catalogue: Any, names: list[str]) -> None:
     """Raise where a name is unknown."""
-    from stablepred.exceptions import InputError
-
     unknown = [repr(name) for name in names if not catalogue.is_study(name)]
     if unknown:
-        raise InputError(f"unknown study {', '.join(unknown)}. {_list_studies(catalogue)}")
+        raise options.UsageError(f"unknown study {', '.join(unknown)}. {_list_studies(catalogue)}")
 
 
 def _check_writable(folder: Path) -> None:
     """Raise before anything is run if the records cannot be written."""
-    from stablepred.exceptions import InputError
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "records.jsonl").open("a").close()
     except OSError as error:
-        raise InputError(
+        raise options.UsageError(
             f"cannot write to {folder}: {error.strerror}. Choose another folder with --output."
         ) from None

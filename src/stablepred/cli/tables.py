@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 import stablepred
-from stablepred.cli.output import STANDARD
+from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
 from stablepred.tables.columns import Surprise

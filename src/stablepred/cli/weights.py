@@ -1,34 +1,19 @@
 """``stablepred weights``: balancing weights alone, for use in another tool."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.options import (
-    DebugOption,
-    DropOption,
-    ForceOption,
-    OverlapOption,
-    SeedOption,
-    SetOption,
-    TableArgument,
-)
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, working
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from stablepred.evaluation.diagnostics import BalanceReport
-
 
 def weights(
-    table: TableArgument,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="CSV file to write; - is stdout.")
-    ] = Path("weights.csv"),
+    table: options.Table,
+    output: Annotated[Path, options.CSV] = Path("weights.csv"),
     target: Annotated[
         str | None, typer.Option(help="Outcome column: it is no feature to be balanced.")
     ] = None,
@@ -36,17 +21,19 @@ def weights(
         Literal["gbr", "dgbr"],
         typer.Option(help="Balance the features, or (with --target) an embedding learned from it."),
     ] = "gbr",
-    drop: DropOption = None,
-    overlap: OverlapOption = None,
-    settings: SetOption = None,
-    seed: SeedOption = 0,
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    drop: options.Drop = None,
+    overlap: options.Overlap = None,
+    settings: options.Set = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Find weights under which every feature is balanced against all others.
 
     One line per row, in order, with the column 'weight', whose mean is 1. Pass it as sample weight
     to whatever fits your model.
+
+    Example: stablepred weights train.csv --target bought -o weights.csv
     """
     with plain_errors(debug, output):
         import pandas as pd
@@ -54,12 +41,11 @@ def weights(
         import stablepred as sp
         from stablepred.cli.estimators import parameter_options, set_parameters
         from stablepred.cli.tables import dropped_columns, opened, read
-        from stablepred.exceptions import InputError
         from stablepred.tables.table_encoder import unknown_column
 
         check_file(output, force=force)
         if method == "dgbr" and target is None:
-            raise InputError("--method dgbr learns an embedding from the outcome: name --target.")
+            raise options.UsageError("--method dgbr learns from the outcome: name --target.")
         balancer: Any = sp.GlobalBalancer()
         if method == "dgbr":
             balancer = sp.DGBRClassifier(l1=0.0, refit=False, random_state=seed)
@@ -83,9 +69,7 @@ def weights(
         say(f"written: {output} ({len(w):,} rows)")
 
 
-def _fit(
-    balancer: Any, frame: "pd.DataFrame", target: str | None, overlap: float | None
-) -> list[str]:
+def _fit(balancer: Any, frame: Any, target: str | None, overlap: float | None) -> list[str]:
     """Fit on the encoded columns; returns what became of them."""
     from stablepred.tables.table_encoder import TableEncoder
     from stablepred.tables.target import learn_target
@@ -100,7 +84,7 @@ def _fit(
     return encoder.notes_
 
 
-def _describe(report: "BalanceReport", rows: int) -> None:
+def _describe(report: Any, rows: int) -> None:
     say(
         f"effective sample size: {report.effective_share * rows:,.0f} of {rows:,} rows "
         f"({report.effective_share:.1%})"
