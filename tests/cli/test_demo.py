@@ -37,6 +37,11 @@ def test_demo_writes_one_error_per_method_and_environment(run):
     assert ((errors > 0) & (errors < 1)).all().all()
 
 
+def test_demo_draws_the_errors(run):
+    _, folder = run
+    assert (folder / "errors.png").stat().st_size > 10_000
+
+
 def test_demo_report_shows_the_stable_classifier_beside_all_others(run):
     result, folder = run
     text = (folder / "report.html").read_text(encoding="utf-8")
@@ -46,7 +51,7 @@ def test_demo_report_shows_the_stable_classifier_beside_all_others(run):
             assert f">{name}<" in text
     for section in ("errors", "methods", "breakers", "run"):
         assert f'<section id="{section}">' in text
-    assert f"written: {folder}/report.html, {folder}/errors.csv\n" in result.output
+    assert f"written: {folder}/report.html, {folder}/errors.csv" in result.output
 
 
 def test_unknown_choice_is_bad_usage():

@@ -106,6 +106,7 @@ def test_messages_name_options_in_place_of_parameters():
         "Replace it with force=True.": "Replace it with --force.",
         "Set overlap=0.1, or positive='no'": "Set --overlap 0.1, or --positive no",
         "for example bins=[20, 30]": "for example --bins 20,30",
+        "bins cut numbers. Leave the bins out.": "--bins cut numbers. Leave --bins out.",
         "Use solver='sequential'.": "Use --set solver=sequential.",
         "Raise tol, or lower balance.": "Raise tol, or lower balance. (--set tol=..., "
         "--method gbr --set balance=...)",

@@ -60,17 +60,17 @@ def demo(
             random_state=seed,
         )
         errors = _in_order(report.comparison.errors)
-        title = (
-            f"Trained on r = {rate:g} ({rows:,} rows, bias on the {bias_on}), tested on .1 to .9"
-        )
+        training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
+        title = f"Trained on {training}, tested on r = .1 to .9"
         errors.to_csv(output / "errors.csv", index_label="method")
+        _plot(errors, title, output / "errors.png")
         report.to_html(output / "report.html")
         say(f"\n{title}\n")
         _show("RMSE per test environment", _shorten(errors))
         _show("Summary", _summarize(report.comparison, seconds))
         for line in [*remarks, "", str(report.verdict), ""]:
             say(line)
-        say(f"written: {output}/report.html, {output}/errors.csv")
+        say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
 
 def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -127,3 +127,24 @@ def _summarize(comparison: "Comparison", seconds: dict[str, str]) -> "pd.DataFra
 def _show(title: str, frame: "pd.DataFrame") -> None:
     rows = [[str(name), *row] for name, row in zip(frame.index, frame.to_numpy(), strict=True)]
     show_table(title, ["", *map(str, frame.columns)], rows)
+
+
+def _plot(errors: "pd.DataFrame", title: str, path: Path) -> None:
+    """RMSE per test environment, one line per method (the paper's axes)."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    rates = [float(str(name).removeprefix("r=")) for name in errors.columns]
+    styles = ["o-", "s-", "^-", "v-", "D-", "--", "--"]
+    for (method, row), style in zip(errors.iterrows(), styles, strict=True):
+        width = 2.4 if method == "Stable" else 1.4
+        axes.plot(rates, row.to_numpy(), style, linewidth=width, label=str(method))
+    axes.set(xlabel="bias rate r of the test environment", ylabel="RMSE", xticks=rates)
+    axes.set_ylim(bottom=0)
+    axes.grid(alpha=0.25)
+    axes.set_title(title, fontsize=10, loc="left")
+    axes.legend(frameon=False, fontsize=8, ncols=2)
+    figure.savefig(path, dpi=150)

@@ -51,16 +51,13 @@ def fit(
     """
     with plain_errors(debug, output):
         from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
-        from stablepred.cli.tables import dropped_columns, opened
+        from stablepred.cli.tables import opened, select_columns
         from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, resumable
         from stablepred.io.checkpoint import KeptFile
         from stablepred.tables.model_folder import check_model_folder
-        from stablepred.tables.table_encoder import unknown_column
 
         if output == options.STANDARD:
-            raise options.UsageError(
-                "a model is a folder, which standard output cannot take: name one."
-            )
+            raise options.UsageError("a model is a folder, not standard output: name one.")
         check_model_folder(output, force=force)
         estimator = make_estimator(method, seed, settings or [], tune=tune)
         checkpoint = checkpoint_beside(output)
@@ -73,20 +70,12 @@ def fit(
             )
         check_unfinished(checkpoint, resume=resume, force=force)
         with opened(table) as file:
-            if target not in file.columns:
-                raise unknown_column(target, file.columns, "target")
-            dropped = dropped_columns(drop, file.columns, target)
-            columns = [name for name in file.columns if name not in dropped]
+            columns, dropped = select_columns(file, drop, target)
             with _encoded(file, columns, target, positive, overlap, estimator) as encoded:
-                done, rows = (
-                    ("counted", encoded.rows)
-                    if hasattr(encoded, "rows")
-                    else ("read", len(encoded.y))
-                )
-                say(f"{done} {table}: {rows:,} rows, {len(file.columns)} columns ({file.format})")
-                if dropped:
-                    say(f"left out as asked: {', '.join(dropped)}")
-                _describe_columns(encoded, file.columns)
+                how = "counted" if hasattr(encoded, "rows") else "read"
+                rows = encoded.rows if how == "counted" else len(encoded.y)
+                say(f"{how} {table}: {rows:,} rows, {len(file.columns)} columns ({file.format})")
+                _describe_columns(encoded, file.columns, dropped)
                 # A search has a bar of its own.
                 shown = nullcontext() if tune else working(f"fitting {method}")
                 words = parameter_options(estimator, "gbr", "dgbr")
@@ -129,8 +118,10 @@ def _encoded(
         yield encoded
 
 
-def _describe_columns(encoded: Any, columns: list[str]) -> None:
+def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:
     """Print what became of the columns."""
+    if dropped:
+        say(f"left out as asked: {', '.join(dropped)}")
     outcome = encoded.target
     say(
         f"target {outcome.name}: {outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "

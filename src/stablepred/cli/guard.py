@@ -66,8 +66,10 @@ def describe(error: BaseException) -> str:
 
     if isinstance(error, KeyboardInterrupt):
         return "interrupted."
-    if isinstance(error, InputError | FileNotFoundError | options.UsageError):
+    if isinstance(error, InputError | options.UsageError):
         return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"{str(error).rstrip('.')}."
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "the disk is full; free some space and run it again."
     if isinstance(error, PermissionError):
@@ -104,6 +106,7 @@ def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str
     names = "|".join([*OPTIONS, *parameters])
     found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)
     bare = [f"{parameters[name]} {name}=..." for name in dict.fromkeys(found) if name in parameters]
+    message = re.sub(r"(?<!-)\b(?:the )?bins(?= cut| must| out|\.$)", "--bins", message)
     message = re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
     return f"{message} ({', '.join(bare)})" if bare else message
 

@@ -51,8 +51,12 @@ def reproduce(
     """
     with plain_errors(debug):
         catalogue = _import_catalogue()
+        known = f"The studies are: {', '.join(catalogue.NAMES)}; one panel as figure-4e."
+        unknown = [repr(name) for name in names or [] if not catalogue.is_study(name)]
+        if unknown:
+            raise options.UsageError(f"unknown study {', '.join(unknown)}. {known}")
         if not names:
-            say(_list_studies(catalogue))
+            say(known)
             return
         count = seeds if seeds is not None else 2 if quick else 10
         standard = QUICK_RESULTS if quick else RESULTS
@@ -61,7 +65,6 @@ def reproduce(
         flags += ["--quick"] if quick else []
         flags += ["--tuned"] if tuned else []
         flags += [] if folder == standard else ["--output", str(folder)]
-        _check_names(catalogue, names)
         studies = [
             catalogue.find_study(
                 name,
@@ -90,17 +93,6 @@ def _import_catalogue() -> Any:
         "studies come with the repository, not with the installed package: clone it and run "
         "this command in its folder."
     )
-
-
-def _list_studies(catalogue: Any) -> str:
-    return f"The studies are: {', '.join(catalogue.NAMES)}; one panel by its letter, as figure-4e."
-
-
-def _check_names(catalogue: Any, names: list[str]) -> None:
-    """Raise where a name is unknown."""
-    unknown = [repr(name) for name in names if not catalogue.is_study(name)]
-    if unknown:
-        raise options.UsageError(f"unknown study {', '.join(unknown)}. {_list_studies(catalogue)}")
 
 
 def _check_writable(folder: Path) -> None:

@@ -61,20 +61,23 @@ def read(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
         return file.read(columns, report)
 
 
-def dropped_columns(
-    given: Sequence[str] | None, columns: Sequence[str], target: str | None
-) -> list[str]:
-    """The columns to leave out; a name with commas in it that is no column is several."""
-    names: list[str] = []
-    for entry in given or ():
-        parts = [entry] if entry in columns else [part.strip() for part in entry.split(",")]
+def select_columns(
+    file: TableFile, drop: Sequence[str] | None, target: str | None
+) -> tuple[list[str], list[str]]:
+    """The columns to read and those to leave out; a name that is no column may be several."""
+    if target is not None and target not in file.columns:
+        raise unknown_column(target, file.columns, "target")
+    dropped: list[str] = []
+    for entry in drop or ():
+        parts = [entry] if entry in file.columns else [part.strip() for part in entry.split(",")]
         for name in parts:
-            if name not in columns:
-                raise unknown_column(name, list(columns), "column to drop")
-        names += parts
-    if target in names:
+            if name not in file.columns:
+                raise unknown_column(name, file.columns, "column to drop")
+        dropped += parts
+    if target in dropped:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
-    return list(dict.fromkeys(names))
+    kept = [name for name in file.columns if name not in dropped]
+    return kept, list(dict.fromkeys(dropped))
 
 
 def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:

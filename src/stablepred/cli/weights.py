@@ -40,21 +40,17 @@ def weights(
 
         import stablepred as sp
         from stablepred.cli.estimators import parameter_options, set_parameters
-        from stablepred.cli.tables import dropped_columns, opened, read
-        from stablepred.tables.table_encoder import unknown_column
+        from stablepred.cli.tables import opened, read, select_columns
 
         check_file(output, force=force)
         if method == "dgbr" and target is None:
-            raise options.UsageError("--method dgbr learns from the outcome: name --target.")
+            raise options.UsageError("--method dgbr needs the outcome: name --target.")
         balancer: Any = sp.GlobalBalancer()
         if method == "dgbr":
             balancer = sp.DGBRClassifier(l1=0.0, refit=False, random_state=seed)
         set_parameters(balancer, settings or [])
         with opened(table) as file:
-            if target is not None and target not in file.columns:
-                raise unknown_column(target, file.columns, "target")
-            dropped = dropped_columns(drop, file.columns, target)
-            frame = read(file, [name for name in file.columns if name not in dropped])
+            frame = read(file, select_columns(file, drop, target)[0])
             say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
         if target is None:
             say("no --target was named: every column is balanced, an outcome among them too")
