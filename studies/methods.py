@@ -13,22 +13,24 @@ from sklearn.linear_model import LogisticRegression
 from stablepred.exceptions import StablepredWarning
 from stablepred.models.balanced import BalancedClassifier
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
+from stablepred.models.stable import StableClassifier
 from stablepred.worlds.environment import Environment
 
 Settings = dict[str, Any]
 
-LR, DLR, GBR = "LR", "DLR", "GBR"
-OURS, OURS_CLASS = "DGBR", DGBRClassifier.__name__  # what the library recommends
+LR, DLR, GBR, DGBR = "LR", "DLR", "GBR", "DGBR"
+OURS, OURS_CLASS = "Stable", StableClassifier.__name__  # what the library recommends
 PAPER = "DGBR (paper)"  # to the letter of the paper
 BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"
 CONSTANT, ORACLE = "constant", "oracle"  # references
 
 BASELINES = (LR, DLR, GBR)
-FOUR = (*BASELINES, OURS)
-COMPARED = (*FOUR, PAPER)
-ENCODERS = (DLR, OURS, PAPER)  # the methods with an embedding
+FOUR = (*BASELINES, DGBR)
+COMPARED = (*FOUR, OURS, PAPER)
+ENCODERS = (DLR, DGBR, PAPER)  # the methods with an embedding
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,9 @@ def _balanced_boosting(random_state: int | None = None) -> BalancedClassifier:
 METHODS: dict[str, Method] = {
     LR: Method(LogisticRegression),
     DLR: Method(DLRClassifier, revision=2),
-    GBR: Method(GBRClassifier, revision=2),
-    OURS: Method(DGBRClassifier, revision=3),
+    GBR: Method(GBRClassifier, revision=3),
+    DGBR: Method(DGBRClassifier, revision=4),
+    OURS: Method(StableClassifier),
     PAPER: Method(DGBRClassifier.from_paper, revision=2),
     BOOSTING: Method(HistGradientBoostingClassifier),
     BALANCED_BOOSTING: Method(_balanced_boosting, revision=2),
@@ -78,7 +81,8 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     LR: {"C": [0.01, 0.1, 1.0, 10.0]},
     DLR: {"network_l2": [1e-4, 3e-4, 1e-3, 3e-3]},
     GBR: {"weight_l2": [0.01, 0.1], "l1": ["auto", 0.01]},
-    OURS: {"weight_l2": [0.01, 0.1], "head": ["embedding", "features"]},
+    DGBR: {"weight_l2": [0.01, 0.1], "head": ["embedding", "features"]},
+    OURS: {"cv": [3, 5]},
     PAPER: {"balance": [1.0, 10.0], "weight_l2": [1.0, 3.0]},
 }
 # The strengths of L_mix that figure 12 varies: symbol, parameter of PAPER, values.
@@ -124,7 +128,7 @@ def fit(make: Callable[[], Any], train: Environment) -> Fitted:
 def balance_rows(train: Environment, seed: int, *, embedded: bool) -> Any:
     """Weights of the training rows that balance the features, or the embedding of one encoder."""
     plain: Settings = {"l1": 0.0, "refit": False, "random_state": seed}
-    model = DGBRClassifier(n_encoders=1, **plain) if embedded else GBRClassifier(**plain)
+    model = DGBRClassifier(**plain) if embedded else GBRClassifier(**plain)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StablepredWarning)
         return model.fit(train.X, train.y).sample_weight_

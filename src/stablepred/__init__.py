@@ -10,6 +10,7 @@ from stablepred._lazy import attach as _attach
 from stablepred._version import __version__
 
 if _typing.TYPE_CHECKING:
+    from stablepred.core.frozen import FrozenWeights
     from stablepred.evaluation.metrics import (
         average_error,
         environment_errors,
@@ -21,9 +22,10 @@ if _typing.TYPE_CHECKING:
     from stablepred.io.save import load
     from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
     from stablepred.models.balancer import GlobalBalancer
-    from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+    from stablepred.models.dgbr import DGBRClassifier
+    from stablepred.models.dlr import DLRClassifier
     from stablepred.models.gbr import GBRClassifier
-    from stablepred.models.stable import StableClassifier
+    from stablepred.models.stable import StableClassifier, StableFeatureSelector
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
 
 __all__ = [
@@ -32,10 +34,12 @@ __all__ = [
     "DGBRClassifier",
     "DLRClassifier",
     "Dichotomizer",
+    "FrozenWeights",
     "GBRClassifier",
     "GlobalBalancer",
     "OverlapFilter",
     "StableClassifier",
+    "StableFeatureSelector",
     "__version__",
     "average_error",
     "environment_errors",
@@ -57,9 +61,11 @@ __getattr__, __dir__ = _attach(
         "stablepred.io.save": "load",
         "stablepred.models.balanced": "BalancedClassifier BalancedRegressor",
         "stablepred.models.balancer": "GlobalBalancer",
-        "stablepred.models.dgbr": "DGBRClassifier DLRClassifier",
+        "stablepred.models.dgbr": "DGBRClassifier",
+        "stablepred.models.dlr": "DLRClassifier",
         "stablepred.models.gbr": "GBRClassifier",
-        "stablepred.models.stable": "StableClassifier",
+        "stablepred.models.stable": "StableClassifier StableFeatureSelector",
+        "stablepred.core.frozen": "FrozenWeights",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
     },
 )

@@ -12,22 +12,24 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from numbers import Integral
 from typing import Any, TypeVar
 
 import torch.distributed as dist
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 
+from stablepred._validation import column_names, validate
 from stablepred.core.sharding import Shards, row_shards
 from stablepred.exceptions import InputError, ShardError
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.base import StableEstimator
-from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier
+from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
-from stablepred.preprocessing import column_names, validated
 
 __all__ = ["fit_shard"]
 
-Estimator = TypeVar("Estimator", bound=StableEstimator)
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 SUPPORTED = (GlobalBalancer, GBRClassifier, DLRClassifier, DGBRClassifier)
 # Seconds in which the processes that are left say so, once one of them is gone.
@@ -48,14 +50,13 @@ def fit_shard(
 
     Every process of the group calls this with the same estimator and the same columns. The fitted
     attributes are those of a fit on all rows, the same on every process, but ``sample_weight_``
-    (``weights_`` of a balancer) has the rows of this one. The intervals of ``feature_effects_``
-    are drawn anew for each number of processes.
+    (``weights_`` of a balancer) has the rows of this one. The intervals of ``feature_effects_`` and
+    the folds on which ``"auto"`` is chosen are drawn again for each number of processes.
 
     Parameters
     ----------
     estimator : GlobalBalancer, GBRClassifier, DLRClassifier or DGBRClassifier
-        With ``order=1``, ``dichotomize="mean"`` or None, and nothing that is chosen on held-out
-        rows: ``l1`` is a number and ``refit`` is not ``"auto"``.
+        With ``order=1``, ``dichotomize="mean"`` or None, and a number as ``cv``.
     X, y, sample_weight : array-like
         The rows of this process, at least 3 of them; ``y`` is not needed by a balancer.
     timeout : float, default=600.0
@@ -170,7 +171,7 @@ def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
         note = {"error": "", **_note(shards, estimator, X, y)}
     except ValueError as error:
         note = {"error": str(error)}
-    notes = shards.exchanged(note)
+    notes = shards.exchange(note)
     errors = [other["error"] for other in notes]
     if errors[0] and len(set(errors)) == 1:
         raise InputError(errors[0])
@@ -189,7 +190,7 @@ def _note(shards: Shards, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
         )
     probe = type(estimator)()
     outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
-    validated(probe, X, *outcome, ensure_min_samples=3)
+    validate(probe, X, *outcome, ensure_min_samples=3)
     names = column_names(probe, probe.n_features_in_)
     parameters = {k: v for k, v in estimator.get_params().items() if k != "random_state"}
     kind = type(estimator).__name__
@@ -204,7 +205,6 @@ def _check_supported(estimator: Any, shards: Shards) -> None:
     wanted = {
         "order": (1,),
         "dichotomize": ("mean", None),
-        "refit": (False, "weighted", "plain"),
         "checkpoint": (None,),
     }
     for name, allowed in wanted.items():
@@ -214,11 +214,8 @@ def _check_supported(estimator: Any, shards: Shards) -> None:
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
     if estimator.checkpoint is not None:
         raise InputError("on row shards there are no checkpoints: set checkpoint=None.")
-    if getattr(estimator, "l1", 0.0) == "auto":
-        raise InputError(
-            "on row shards l1 must be a number, not 'auto': choosing it needs folds over all rows. "
-            "Choose it on a sample of the rows that fits one process."
-        )
+    if not isinstance(getattr(estimator, "cv", 3), Integral):
+        raise InputError("on row shards cv must be a number of folds: no process has all rows.")
     if (shards.device.type == "cuda") != (estimator.device == "cuda"):
         raise InputError(
             f"device={estimator.device!r} does not go with the backend "

@@ -2,77 +2,19 @@
 
 import warnings
 from collections.abc import Sequence
-from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_is_fitted,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted
 
-from stablepred.exceptions import ConstantFeatureWarning, InputError, OverlapWarning
-from stablepred.fitting import take_over_when_done
+from stablepred._validation import check_sample_weight, column_names, fit_atomically, validate
+from stablepred.exceptions import InputError, OverlapWarning
 from stablepred.io.save import Storable, storable
 
 FloatArray = NDArray[np.float64]
-
-# Weights beyond 2 to this power, or below its inverse, are scaled; the scale does not matter.
-LARGE_EXPONENT = 300
-
-
-def validated(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
-    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
-
-    Row by row in memory, however it came: the last bits of a sum depend on that.
-    """
-    try:
-        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
-    except ValueError as error:
-        text = _text_columns(X)
-        if not text or "could not convert" not in str(error):
-            raise
-        raise InputError(
-            f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
-            "columns first, for example with scikit-learn's OneHotEncoder."
-        ) from error
-
-
-def _text_columns(X: Any) -> list[str]:
-    """Columns of a frame that hold text, each with an example."""
-    found = []
-    for name in getattr(X, "columns", ()):
-        texts = [value for value in np.asarray(X[name]).tolist() if isinstance(value, str)]
-        if texts:
-            found.append(f"{name!r} (e.g. {texts[0]!r})")
-    return found
-
-
-def checked_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
-    """Sample weights as an array: one per row, not negative, not all zero."""
-    count: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
-    if (count < 0).any():
-        row = int(np.flatnonzero(count < 0)[0])
-        raise InputError(
-            f"sample_weight must not be negative, but row {row} has {count[row]:g}. "
-            "Negative values in data passed as weights have no meaning; drop such rows."
-        )
-    if not (count > 0).any():
-        raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
-    exponent = int(np.frexp(count.max())[1])
-    if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
-        count = np.ldexp(count, -exponent)
-    return count
-
-
-def column_names(estimator: Any, n_features: int) -> list[str]:
-    """The names an estimator was given, or x0, x1, ... as scikit-learn numbers them."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return [f"x{j}" for j in range(n_features)] if names is None else [str(n) for n in names]
 
 
 @storable
@@ -109,13 +51,13 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the thresholds."""
-        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
+        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validated(self, X)
+        x = validate(self, X)
         if self.strategy not in ("mean", "median"):
             raise InputError(f"strategy must be 'mean' or 'median', not {self.strategy!r}.")
-        count = checked_sample_weight(sample_weight, x)
+        count = check_sample_weight(sample_weight, x)
         x, count = x[count > 0], count[count > 0]
         cuts = [_threshold(values, count, self.strategy) for values in x.T]
         self.thresholds_, self.tolerances_ = np.array(cuts).T
@@ -144,7 +86,7 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
     def transform(self, X: ArrayLike) -> FloatArray:
         """0/1 features, in the order of the training columns."""
         check_is_fitted(self)
-        x = validated(self, X, reset=False)
+        x = validate(self, X, reset=False)
         above: FloatArray = (x > self.thresholds_ + self.tolerances_).astype(np.float64)
         return above
 
@@ -227,15 +169,15 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
 
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shares of ones."""
-        return take_over_when_done(self, lambda attempt: attempt._fit(X, sample_weight))
+        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validated(self, X)
+        x = validate(self, X)
         if not 0 <= self.low <= self.high <= 1:
             raise InputError(
                 f"0 <= low <= high <= 1 must hold, but low={self.low} and high={self.high}."
             )
-        count = checked_sample_weight(sample_weight, x)
+        count = check_sample_weight(sample_weight, x)
         binary = Dichotomizer(strategy=self.strategy).fit_transform(x, sample_weight=count)
         self.shares_ = count @ binary / count.sum()
         dropped = np.flatnonzero(~self._get_support_mask())
@@ -254,42 +196,3 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
         # Sums of weights are rounded; a share of exactly 0.2 is inside.
         slack = 1e-12
         return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
-
-
-class PairExpansion:
-    """Products of pairs of 0/1 columns, for balancing of order 2.
-
-    Pairs that are constant in the data they were made from are skipped and reported.
-    ``shared[j, k]`` says that expanded columns j and k have a source column in common.
-    """
-
-    def __init__(self, x: FloatArray, names: list[str]) -> None:
-        pairs = list(combinations(range(x.shape[1]), 2))
-        ones = [float((x[:, a] * x[:, b]).mean()) for a, b in pairs]
-        constant = [pair for pair, share in zip(pairs, ones, strict=True) if share in (0.0, 1.0)]
-        self.pairs = [pair for pair in pairs if pair not in set(constant)]
-        if constant:
-            listed = ", ".join(f"{names[a]}*{names[b]}" for a, b in constant[:10])
-            more = f" and {len(constant) - 10} more" if len(constant) > 10 else ""
-            warnings.warn(
-                f"pairs that are constant in the data are not balanced: {listed}{more}",
-                ConstantFeatureWarning,
-                stacklevel=2,
-            )
-        sources = np.zeros((x.shape[1] + len(self.pairs), x.shape[1]), dtype=bool)
-        sources[np.arange(x.shape[1]), np.arange(x.shape[1])] = True
-        for row, pair in enumerate(self.pairs, start=x.shape[1]):
-            sources[row, list(pair)] = True
-        self.shared = (sources.astype(int) @ sources.T.astype(int)) > 0
-
-    def __call__(self, x: FloatArray) -> FloatArray:
-        """The columns themselves, then the products of the kept pairs."""
-        return expand_pairs(x, self.pairs)
-
-
-def expand_pairs(x: FloatArray, pairs: list[tuple[int, int]]) -> FloatArray:
-    """The columns of ``x`` followed by the products of the given pairs of columns."""
-    if not pairs:
-        return x
-    first, second = np.array(pairs).T
-    return np.hstack([x, x[:, first] * x[:, second]])

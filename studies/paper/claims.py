@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from studies.methods import BASELINES, DLR, GBR, LR, OURS, PAPER
+from studies.methods import BASELINES, DGBR, DLR, GBR, LR, PAPER
 from studies.paper.figures import Figure, StrengthFigure
 from studies.paper.tables import by_seed, strengths_table
 from studies.records import Records
@@ -21,7 +21,7 @@ COMPARISONS = (
     (GBR, "more stable than", LR, "stability"),
     *(
         (method, relation, other, error)
-        for method in (OURS, PAPER)
+        for method in (DGBR, PAPER)
         for relation, other, error in (
             ("more stable than", DLR, "stability"),
             ("more stable than", GBR, "stability"),
@@ -30,9 +30,9 @@ COMPARISONS = (
     ),
 )
 TRENDS = {
-    "n": f"{OURS}'s gain is larger at small n",
-    "p": f"{OURS}'s gain is larger at large p",
-    "r": f"{OURS}'s gain is larger at large r",
+    "n": f"{DGBR}'s gain is larger at small n",
+    "p": f"{DGBR}'s gain is larger at large p",
+    "r": f"{DGBR}'s gain is larger at large r",
 }
 FIXED = ("figure", "shift", "setting", "bias on", "stable", "n", "p", "r")
 COLUMNS = ["claim", "panel", "difference", "standard error", "verdict"]
@@ -61,12 +61,12 @@ def claims_table(runs: pd.DataFrame) -> pd.DataFrame:
             claim = f"{smaller} is {relation} {larger}"
             difference = by_seed(panel, larger, error) - by_seed(panel, smaller, error)
             rows.append(_row(claim, str(name), difference))
-        for method in (OURS, PAPER):
+        for method in (DGBR, PAPER):
             rows.append(_row(f"{method} is lowest on average", str(name), gain(panel, method)))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def gain(panel: pd.DataFrame, method: str = OURS) -> pd.Series:
+def gain(panel: pd.DataFrame, method: str = DGBR) -> pd.Series:
     """By how much a method's Average_Error is below the best baseline's, by seed."""
     best = min(BASELINES, key=lambda name: by_seed(panel, name, "average").mean())
     return by_seed(panel, best, "average") - by_seed(panel, method, "average")

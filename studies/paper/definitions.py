@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from stablepred.worlds.synthetic import SyntheticWorld
-from studies.methods import OURS, PAPER, STRENGTHS
+from studies.methods import DGBR, OURS, PAPER, STRENGTHS
 from studies.paper.figures import (
     EmbeddingFigure,
     Figure,
@@ -92,7 +92,7 @@ def _figure_4() -> Figure:
     world = SyntheticWorld("s_indep_v")
     panels = _lettered("figure-4", [_panel(world, n, rate) for n in SIZES for rate in RATES])
     title = "P(Y|V) varies, S⊥V, p = 20"
-    claim = f"{OURS} is stable and small in every panel; its gain is larger where n is small"
+    claim = f"{DGBR} is stable and small in every panel; its gain is larger where n is small"
     return Figure("figure-4", title, claim, panels)
 
 
@@ -100,13 +100,13 @@ def _figure_5() -> Figure:
     worlds = [SyntheticWorld("s_indep_v", p) for p in (20, 40, 80)]
     panels = _lettered("figure-5", [_panel(world, 4000, 0.75) for world in worlds])
     title = "P(Y|V) varies, S⊥V, n = 4000, r = .75"
-    claim = f"{OURS} is stable and small for every p; its gain is larger where p is large"
+    claim = f"{DGBR} is stable and small for every p; its gain is larger where p is large"
     return Figure("figure-5", title, claim, panels)
 
 
 def _figure_11() -> EmbeddingFigure:
     panels = (_panel(SyntheticWorld("s_indep_v"), 2000, 0.75),)
-    claim = f"{OURS}'s embedding has little information of the noisy features"
+    claim = f"{DGBR}'s embedding has little information of the noisy features"
     return EmbeddingFigure("figure-11", "Embedding weights", claim, _lettered("figure-11", panels))
 
 
@@ -141,7 +141,7 @@ def _assumption_1() -> Figure:
     return Figure("assumption-1", title, claim, _lettered("assumption-1", panels))
 
 
-_STABLE = f"GBR is more stable than LR, {OURS} than DLR and GBR"
+_STABLE = f"GBR is more stable than LR, {DGBR} than DLR and GBR"
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from studies.methods import OURS, OURS_CLASS, PAPER
+from studies.methods import DGBR, OURS, OURS_CLASS, PAPER
 from studies.paper.bars import LEAST_SHARE
 from studies.paper.figures import EmbeddingFigure, Figure
 from studies.paper.tables import compact, readable, readable_tuned, shares_table
@@ -31,7 +31,7 @@ CLAIMS_TEXT = (
     "Differences over seeds, positive where the claim is right. A claim holds where the mean "
     "difference is more than two standard errors above zero, does not hold where it is as far "
     f"below, and is undecided in between; standard errors in brackets. The gain is that of "
-    f"{OURS}'s Average_Error against the best of LR, DLR and GBR. Claims about {OURS} are repeated "
+    f"{DGBR}'s Average_Error against the best of LR, DLR and GBR. Claims about {DGBR} are repeated "
     f"for the paper's letter, {PAPER}."
 )
 PANELS_TEXT = (
@@ -138,7 +138,7 @@ def _embedding_text(figure: EmbeddingFigure, shares: pd.DataFrame) -> str:
     )
     return (
         f"Norm share of the noisy features' columns in A⁽¹⁾ (even: {even:.2f}): {numbers}. Where "
-        f"{OURS} is fitted again on the features that it finds stable, the columns of all others "
+        f"{DGBR} is trained again on the features that it finds stable, the columns of all others "
         "are zero."
     )
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from stablepred.evaluation.references import beaten_by_shrinkage
-from studies.methods import CONSTANT, FOUR, LR, ORACLE, OURS
+from studies.methods import CONSTANT, DGBR, FOUR, LR, ORACLE
 from studies.real.cases import Case, Design, both_errors
 from studies.records import Records, Result
 from studies.tables import ERRORS, Interval, markdown, mean_interval, percent, seed_text
@@ -97,10 +97,10 @@ def claim_table(long: pd.DataFrame, designs: Sequence[Design]) -> pd.DataFrame:
         verdicts = []
         for name in BOTH:
             runs = part.pivot(index="seed", columns="method", values=name)[list(FOUR)]
-            others = runs.drop(columns=OURS).mean()
+            others = runs.drop(columns=DGBR).mean()
             best = str(others.idxmin())
-            difference = mean_interval(runs[OURS] - runs[best])
-            row[f"{OURS} {name}"] = f"{runs[OURS].mean():.4f}"
+            difference = mean_interval(runs[DGBR] - runs[best])
+            row[f"{DGBR} {name}"] = f"{runs[DGBR].mean():.4f}"
             row[f"best other {name}"] = f"{others[best]:.4f} ({best})"
             row[f"difference {name}"] = difference.format("+.4f")
             verdicts.append(difference)
@@ -126,9 +126,9 @@ def reasons_table(
     rows = []
     for design in designs:
         part = long[long["study"] == design.title]
-        results = [records[c.definition] for c in cases if (c.design, c.method) == (design, OURS)]
+        results = [records[c.definition] for c in cases if (c.design, c.method) == (design, DGBR)]
         means = part.groupby("method")[list(BOTH)].mean()
-        verdict = part[part["method"] == OURS].mean(numeric_only=True)
+        verdict = part[part["method"] == DGBR].mean(numeric_only=True)
         tests = pd.DataFrame([result["rates"] for result in results]).mean()
         rates = tests.drop("train")
         largest = np.median([max(result["noisy"].values()) for result in results])
@@ -143,7 +143,7 @@ def reasons_table(
             "biased called noisy": f"{verdict['biased called noisy']:.0%}",
             "others called stable": f"{verdict['others called stable']:.0%}",
         }
-        for method in (LR, OURS, ORACLE, CONSTANT):
+        for method in (LR, DGBR, ORACLE, CONSTANT):
             row[method] = " / ".join(f"{value:.3f}" for value in means.loc[method])
         rows.append(row)
     return pd.DataFrame(rows)
@@ -163,9 +163,9 @@ def page_parts(long: pd.DataFrame, records: Records, cases: Sequence[Case]) -> l
         "selection on each other feature alone, mean over the features. *Shrunk LR wins*: in this "
         "share of the seeds some mixture of LR and a constant is better in both errors.",
         "## Does the claim hold?",
-        f"Of {', '.join(FOUR[:-1])} and {OURS}, {OURS} has the smallest Stability_Error and no "
+        f"Of {', '.join(FOUR[:-1])} and {DGBR}, {DGBR} has the smallest Stability_Error and no "
         "larger Average_Error than the best of them. Differences are paired by seed, "
-        f"{OURS} minus the best of the others.",
+        f"{DGBR} minus the best of the others.",
         markdown(claim_table(long, designs)),
     ]
     selected = [design for design in designs if design.protocol == "selection"]

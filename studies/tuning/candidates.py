@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from stablepred.core.head import fit_head, zero_head
+from stablepred.sample import sample_of_rows
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -63,9 +64,9 @@ def fit_heads(
     x: FloatArray, y: FloatArray, weights: dict[str, FloatArray], candidates: Sequence[Candidate]
 ) -> Heads:
     """Fit all candidates; those that differ by their refit alone share the first fit."""
-    z, outcome = torch.as_tensor(x), torch.as_tensor(y)
+    sample = sample_of_rows(x, y)
+    z, even = sample.x, sample.mass
     l2 = 0.5 / len(y)  # scikit-learn's C = 1
-    even = torch.full_like(outcome, 1 / len(y))
     masses = {name: torch.as_tensor(w / w.sum()) for name, w in weights.items()}
     last, fitted = zero_head(z), None
     beta = np.zeros((x.shape[1], len(candidates)))
@@ -73,12 +74,12 @@ def fit_heads(
     for k, c in enumerate(candidates):
         if fitted != (c.weighting, c.l1):
             mass = masses[c.weighting]
-            last = fit_head(z, outcome, mass, l2=l2, l1=c.l1, start=last, tol=1e-9)
+            last = fit_head(sample, z, mass, l2=l2, l1=c.l1, start=last, tol=1e-9)
             fitted = (c.weighting, c.l1)
         head, kept = last, last.beta != 0
         if c.refit is not False and bool(kept.any()):
             mass = even if c.refit == "plain" else masses[c.weighting]
-            head = fit_head(z[:, kept], outcome, mass, l2=l2, l1=0.0, tol=1e-9)
+            head = fit_head(sample, z[:, kept], mass, l2=l2, l1=0.0, tol=1e-9)
             beta[kept.numpy(), k] = head.beta.numpy()
         else:
             beta[:, k] = head.beta.numpy()

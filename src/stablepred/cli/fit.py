@@ -61,7 +61,7 @@ def fit(
         check_model_folder(output, force=force)
         estimator = make_estimator(method, seed, settings or [], tune=tune)
         checkpoint = checkpoint_beside(output)
-        if hasattr(estimator, "checkpoint"):
+        if "checkpoint" in estimator.get_params(deep=False):
             estimator.set_params(checkpoint=KeptFile(checkpoint))
         elif resume:
             raise options.UsageError(

@@ -7,9 +7,8 @@ import torch
 from torch import Tensor
 
 from stablepred.core.checkpoint import State
-from stablepred.core.lbfgs import Memory
+from stablepred.core.lbfgs import Memory, Summed
 from stablepred.core.line_search import Trial, strong_wolfe
-from stablepred.core.sharding import total
 
 # The function at the variables as they are now, and its gradient in each of them.
 Evaluate = Callable[[], tuple[Tensor, Sequence[Tensor]]]
@@ -22,15 +21,15 @@ class Block:
     """Variables that are updated together while the others stay fixed.
 
     The curvature memory lives as long as the block, so that alternating between blocks does not
-    start each one afresh. ``over_rows`` says that the variables belong to rows, of which other
-    processes may hold more.
+    start each one afresh. ``total`` adds up inner products where the variables belong to rows, of
+    which other processes may hold more.
     """
 
     def __init__(
-        self, variables: Sequence[Tensor], steps: int = 10, *, over_rows: bool = False
+        self, variables: Sequence[Tensor], steps: int = 10, total: Summed | None = None
     ) -> None:
         self.variables, self.steps = list(variables), steps
-        self._summed = total if over_rows else lambda products: products
+        self._summed = total or (lambda products: products)
         # One vector; from here on the variables are views of its parts.
         self._point = torch.cat([variable.detach().reshape(-1) for variable in variables])
         parts = self._point.split([variable.numel() for variable in variables])
@@ -49,7 +48,7 @@ class Block:
         ``again`` says that the function is the same as in the last call, and that only ``move_to``
         or ``restore`` moved the variables since.
         """
-        here = self._here if again and self._here is not None else self._evaluated(evaluate)
+        here = self._here if again and self._here is not None else self._evaluate(evaluate)
         for _ in range(self.steps):
             direction, slope = self._memory.direction(here.gradient)
             if not -slope > FLAT:
@@ -78,13 +77,13 @@ class Block:
 
         def at(step: float) -> Trial:
             torch.add(origin, direction, alpha=step, out=self._point)
-            return self._evaluated(evaluate, step, direction)
+            return self._evaluate(evaluate, step, direction)
 
         found = strong_wolfe(at, start, 1.0 if len(self._memory) else self._first_step(direction))
         torch.add(origin, direction, alpha=found.step, out=self._point)
         return found
 
-    def _evaluated(
+    def _evaluate(
         self, evaluate: Evaluate, step: float = 0.0, direction: Tensor | None = None
     ) -> Trial:
         value, gradients = evaluate()

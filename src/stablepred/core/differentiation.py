@@ -16,7 +16,7 @@ def value_and_gradients(
     return value.detach(), torch.autograd.grad(value, leaves)
 
 
-def pulled_back(
+def pull_back(
     function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
     variables: Sequence[Tensor],
     slopes: Sequence[Tensor],

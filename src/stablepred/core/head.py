@@ -18,14 +18,14 @@ from sklearn import config_context
 from sklearn.linear_model import enet_path
 from torch import Tensor
 
-from stablepred.core.sharding import smallest, total, totals
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
+from stablepred.sample import Sample
 
 
 @dataclass(frozen=True)
 class Head:
-    """A fitted head: ``logits = z @ beta + intercept``."""
+    """A fitted head: ``scores = z @ beta + intercept``."""
 
     beta: Tensor  # (d,)
     intercept: Tensor  # ()
@@ -35,8 +35,8 @@ class Head:
         """The same head on another device."""
         return Head(self.beta.to(device), self.intercept.to(device), self.converged)
 
-    def logits(self, z: Tensor) -> Tensor:
-        """Logits of the rows of ``z``: (n,)."""
+    def scores(self, z: Tensor) -> Tensor:
+        """Scores of the rows of ``z``: (n,). For a 0/1 outcome they are log-odds."""
         return z @ self.beta + self.intercept
 
 
@@ -49,8 +49,8 @@ def zero_head(z: Tensor) -> Head:
 class HeadProblem:
     """The objective of the head: rows of z side by side, (d, n)."""
 
+    sample: Sample
     z: Tensor
-    y: Tensor
     v: Tensor  # (n,) total row weights
     l2: float
     l1: float
@@ -64,12 +64,13 @@ class HeadProblem:
     def value(self, head: Head) -> Tensor:
         """L_Pre + lambda_4 ||beta||^2 + lambda_5 ||beta||_1."""
         penalty = self.l2 * ridge(head.beta) + self.l1 * lasso(head.beta)
-        return total(self.v @ self.outcome.losses(self.scores(head), self.y)) + penalty
+        losses = self.outcome.losses(self.scores(head), self.sample.y)
+        return self.sample.total(self.v @ losses) + penalty
 
 
 def ridge(beta: Tensor) -> Tensor:
     """||beta||^2 (lambda 4)."""
-    return beta.square().sum()
+    return beta @ beta
 
 
 def lasso(beta: Tensor) -> Tensor:
@@ -78,8 +79,8 @@ def lasso(beta: Tensor) -> Tensor:
 
 
 def fit_head(
+    sample: Sample,
     z: Tensor,
-    y: Tensor,
     v: Tensor,
     *,
     l2: float,
@@ -90,10 +91,13 @@ def fit_head(
     max_iter: int = 100,
     tol: float = 1e-12,
 ) -> Head:
-    """Minimise the head's objective from ``start``; the objective never rises."""
+    """Minimise the head's objective from ``start``; the objective never rises.
+
+    ``z`` are the columns that beta multiplies, ``v`` the mass of the sample's rows.
+    """
     head = zero_head(z) if start is None else start
     # (d, n): narrow matrices are multiplied faster this way.
-    problem = HeadProblem(z.T.contiguous(), y, v, l2, l1, fit_intercept, outcome)
+    problem = HeadProblem(sample, z.T.contiguous(), v, l2, l1, fit_intercept, outcome)
     best = problem.value(head)
     for _ in range(max_iter):
         value = best
@@ -106,27 +110,33 @@ def fit_head(
                 break
         head = chosen
         # On separable data without a penalty the coefficients would otherwise grow for ever.
-        certain = bool(smallest(outcome.is_certain(problem.scores(head), y).double().min()))
+        certain = _is_certain(problem, head)
         if best - value <= tol * value.abs() or certain:
             return Head(head.beta, head.intercept, converged=not certain)
         best = value
     return Head(head.beta, head.intercept, converged=False)
 
 
+def _is_certain(problem: HeadProblem, head: Head) -> bool:
+    """Whether no row's prediction can get any better."""
+    certain = problem.outcome.is_certain(problem.scores(head), problem.sample.y)
+    return bool(problem.sample.shards.smallest(certain.double().min()))
+
+
 def _newton_proposal(problem: HeadProblem, head: Head, bounded: bool) -> Head:
     """Minimiser of the quadratic expansion of the loss (or of its bound) plus the penalties."""
-    z, y, v, outcome = problem.z, problem.y, problem.v, problem.outcome
+    z, y, v, outcome = problem.z, problem.sample.y, problem.v, problem.outcome
     scores = problem.scores(head)
     curvature = v * outcome.bound  # (n,)
     if not bounded:
         curvature = v * outcome.curvature(scores, y).clamp_min(1e-10)
     residual = -v * outcome.slopes(scores, y)  # (n,) minus the gradient in the scores
-    weight, first, misses = totals(curvature.sum(), z @ curvature, residual.sum())
+    weight, first, misses = problem.sample.totals(curvature.sum(), z @ curvature, residual.sum())
     centre = first / weight if problem.fit_intercept else torch.zeros_like(head.beta)
     # With the intercept profiled out, the expansion is 1/2 beta'H beta - q'beta.
     shift = misses / weight if problem.fit_intercept else residual.new_zeros(())
     centred = z - centre[:, None]
-    hessian, slope = totals(
+    hessian, slope = problem.sample.totals(
         (centred * curvature) @ centred.T,  # (d, d)
         centred @ (residual - curvature * shift),  # (d,)
     )

@@ -43,13 +43,13 @@ class Memory:
         """Where to go from a point with this gradient, and the slope there."""
         self._basis[0] = gradient
         used = 1 + 2 * len(self._slots)
-        products = self._refreshed(used)
+        products = self._refresh(used)
         coefficients = _two_loops(products, self._slots)
         slope = float(products[0] @ coefficients)
         direction = torch.from_numpy(coefficients).to(gradient.device) @ self._basis[:used]
         return direction, slope
 
-    def _refreshed(self, used: int) -> Products:
+    def _refresh(self, used: int) -> Products:
         """Inner products of the basis, after the gradient and the newest pair have changed."""
         changed = [0, *(slot + shift for slot in self._slots[-1:] for shift in (0, 1))]
         basis = self._basis[:used]

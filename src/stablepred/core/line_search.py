@@ -51,14 +51,14 @@ def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Tri
 
 def _beyond(last: Trial, trial: Trial) -> float:
     """Where to look while the function still falls."""
-    return _clipped(_cubic_minimum(last, trial), 1.1 * trial.step, 10 * trial.step)
+    return _clip(_cubic_minimum(last, trial), 1.1 * trial.step, 10 * trial.step)
 
 
 def _between(low: Trial, high: Trial) -> float:
     """Where to look for a minimum that is known to lie between two points."""
     left, right = sorted((low.step, high.step))
     margin = 0.1 * (right - left)
-    return _clipped(_cubic_minimum(low, high), left + margin, right - margin)
+    return _clip(_cubic_minimum(low, high), left + margin, right - margin)
 
 
 def _cubic_minimum(a: Trial, b: Trial) -> float:
@@ -74,6 +74,6 @@ def _cubic_minimum(a: Trial, b: Trial) -> float:
     return b.step - (b.step - a.step) * (b.slope + root - curvature) / below
 
 
-def _clipped(step: float, least: float, most: float) -> float:
+def _clip(step: float, least: float, most: float) -> float:
     """The step within its bounds; where it is not known, the middle."""
     return (least + most) / 2 if math.isnan(step) else min(max(step, least), most)

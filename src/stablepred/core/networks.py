@@ -12,8 +12,6 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from stablepred.weights.balancing import encode_from
-
 Layer = tuple[Tensor, Tensor]  # A (d_out, d_in), b (d_out,)
 
 
@@ -50,7 +48,7 @@ class AutoEncoder:
         """All matrices and biases, encoder first."""
         return [tensor for layer in [*self.encoder, *self.decoder] for tensor in layer]
 
-    def rebuilt(self, parameters: Sequence[Tensor]) -> "AutoEncoder":
+    def rebuild(self, parameters: Sequence[Tensor]) -> "AutoEncoder":
         """A network of the same shape from the tensors that ``parameters`` lists."""
         layers = list(zip(parameters[::2], parameters[1::2], strict=True))
         depth = len(self.encoder)
@@ -67,23 +65,15 @@ class AutoEncoder:
             [(weight.to(device), bias.to(device)) for weight, bias in self.decoder],
         )
 
-    def copied(self) -> "AutoEncoder":
+    def copy(self) -> "AutoEncoder":
         """A network with the same values in tensors of its own."""
         return AutoEncoder(
             [(weight.clone(), bias.clone()) for weight, bias in self.encoder],
             [(weight.clone(), bias.clone()) for weight, bias in self.decoder],
         )
 
-    def among(self, inputs: Tensor) -> "AutoEncoder":
-        """The same network for some inputs only, a mask over them; the others are not there."""
-        (first, bias), *encoder = self.encoder
-        *decoder, (last, offset) = self.decoder
-        return AutoEncoder(
-            [(first[:, inputs], bias), *encoder], [*decoder, (last[inputs], offset[inputs])]
-        )
-
-    def spread(self, inputs: Tensor) -> "AutoEncoder":
-        """The reverse of ``among``: the other inputs are there again, without any say."""
+    def widen(self, inputs: Tensor) -> "AutoEncoder":
+        """The same network with more inputs, of which only those of the mask have any effect."""
         (first, bias), *encoder = self.encoder
         *decoder, (last, offset) = self.decoder
         wide = first.new_zeros(len(first), len(inputs))
@@ -92,16 +82,24 @@ class AutoEncoder:
         rows[inputs], offsets[inputs] = last, offset
         return AutoEncoder([(wide, bias), *encoder], [*decoder, (rows, offsets)])
 
-    def bounded(
+    def narrow(self, inputs: Tensor) -> "AutoEncoder":
+        """The reverse of ``widen``: the network of some of its inputs."""
+        (first, bias), *encoder = self.encoder
+        *decoder, (last, offset) = self.decoder
+        return AutoEncoder(
+            [(first[:, inputs], bias), *encoder], [*decoder, (last[inputs], offset[inputs])]
+        )
+
+    def bound(
         self, matrix_bounds: Sequence[float] | None, bias_bound: float | None
     ) -> "AutoEncoder":
         """The encoder pulled radially into ||A^(k)||_F^2 <= bound and ||b^(k)||_2 <= bound."""
         encoder = []
         for k, (weight, bias) in enumerate(self.encoder):
             if matrix_bounds is not None:
-                weight = _within(weight, matrix_bounds[k] ** 0.5)
+                weight = _pull_into(weight, matrix_bounds[k] ** 0.5)
             if bias_bound is not None:
-                bias = _within(bias, bias_bound)
+                bias = _pull_into(bias, bias_bound)
             encoder.append((weight, bias))
         return AutoEncoder(encoder, self.decoder)
 
@@ -112,6 +110,14 @@ def apply_layers(x: Tensor, layers: list[Layer]) -> Tensor:
     return encode_from(x @ weight.T + bias, layers[1:])
 
 
+def encode_from(before: Tensor, layers: list[Layer]) -> Tensor:
+    """The rest of an encoder after the first layer's linear part: (m, d1) -> (m, d)."""
+    hidden = torch.sigmoid(before)
+    for weight, bias in layers:
+        hidden = torch.sigmoid(hidden @ weight.T + bias)
+    return hidden
+
+
 def _start(
     width_in: int, width_out: int, generator: torch.Generator, device: torch.device | str
 ) -> Layer:
@@ -119,7 +125,7 @@ def _start(
     return weight.to(device), torch.zeros(width_out, dtype=torch.float64, device=device)
 
 
-def _within(tensor: Tensor, radius: float) -> Tensor:
+def _pull_into(tensor: Tensor, radius: float) -> Tensor:
     """The nearest point of the ball of that radius; differentiable, so that it can be trained."""
     norm = tensor.norm()
     return tensor if norm <= radius else tensor * (radius / norm)

@@ -1,26 +1,32 @@
-"""The objective as named terms and their strengths (paper, eqs. 15-19).
+"""L_mix, term by term: values and gradients (paper, eqs. 15-19).
 
-L_mix = L_Pre + lambda_1 L_Bal + lambda_2 L_AE
-        + lambda_3 ||W||^2 + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
-        + lambda_6 (sum W - 1)^2 + lambda_7 sum_k (||A^(k)||_F^2 + ||A_hat^(k)||_F^2)
+    L_mix = L_Pre + lambda_1 L_Bal + lambda_2 L_AE
+            + lambda_3 ||W||^2 + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
+            + lambda_6 (sum W - 1)^2 + lambda_7 sum_k (||A^(k)||_F^2 + ||A_hat^(k)||_F^2)
+
+``mass`` are the normalised sample weights, ``w`` the balancing weights of mean one, and the paper's
+W is v = mass * w. In this scale ||W||^2 is sum_i mass_i w_i^2, and lambda_2 and lambda_3 are the
+paper's divided by n. L_Bal is in ``stablepred.weights``.
+
+Each term is one function of this file. Where it depends on the weights it also gives its gradient
+in v. ``NetworkLoss`` is the part that the network and the head share, evaluated at once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from stablepred.core import losses
-from stablepred.core.head import Head
+from stablepred.core.head import Head, lasso, ridge
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.sharding import in_every_shard, total
-from stablepred.weights.balancing import (
-    EmbeddedBalance,
-    embedded_imbalance,
-    raw_balance,
-    removed_embeddings,
-)
+from stablepred.outcomes.base import Outcome
+from stablepred.outcomes.binary import BINARY
+from stablepred.sample import Sample
+
+# A loss of the total row weights v, with its gradient in them.
+ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
+Terms = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
@@ -36,105 +42,168 @@ class Strengths:
     network_l2: float = 0.0
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The training data of one fit, as distinct rows.
-
-    ``mass`` is the share of each row, summing to one. With balancing of order 2 the first
-    ``n_features`` columns are the features and the rest their products, and ``shared`` marks the
-    treatments and covariates that are made of a common feature.
-    """
-
-    x: Tensor  # (n, p), 0/1
-    y: Tensor  # (n,), 0/1
-    mass: Tensor  # (n,)
-    n_features: int
-    shared: Tensor | None = None  # (p, p)
-
-    @property
-    def features(self) -> Tensor:
-        """The features alone, without products: what a head without an encoder sees."""
-        return self.x[:, : self.n_features]
-
-
-TERMS = (
-    "prediction",
-    "balance",
-    "reconstruction",
-    "weight_l2",
-    "l2",
-    "l1",
-    "weight_sum",
-    "network_l2",
-)
-
-
-def embedding_scale(phi: Tensor, mass: Tensor) -> Tensor:
-    """Standard deviation of each coordinate of the embedding over the training rows: (d,)."""
-    (mean,) = in_every_shard([total(mass @ phi)])
-    variance = total(mass @ (phi - mean).square())
-    return (variance + 1e-12).sqrt()
-
-
-def embedded_balance(
-    rows: Rows, w: Tensor, network: AutoEncoder, phi: Tensor, standardize: bool
-) -> Tensor:
-    """L_Bal on the embedding (eq. 17), differentiable in the weights and in the network."""
-    scale = embedding_scale(phi, rows.mass) if standardize else None
-    if not (phi.requires_grad or w.requires_grad):
-        fixed = EmbeddedBalance(network.encoder, rows.x, scale, rows.shared, keep_at_most=0)
-        return fixed(rows.mass * w)
-    removed = removed_embeddings(network.encoder, rows.x, rows.shared)
-    gaps = embedded_imbalance(rows.x, rows.mass * w, phi, removed, scale, rows.shared)
-    return gaps.square().sum()
-
-
-def terms_of_weights(
-    rows: Rows, head: Head, network: AutoEncoder | None
-) -> Callable[[Tensor], dict[str, Tensor]]:
-    """Every term of L_mix but balance, as a function of the weights alone."""
-    phi = rows.features if network is None else network.encode(rows.x)
-    return _terms_of_weights(rows, head, network, phi)
-
-
-def _terms_of_weights(
-    rows: Rows, head: Head, network: AutoEncoder | None, phi: Tensor
-) -> Callable[[Tensor], dict[str, Tensor]]:
-    row_losses = losses.logistic_losses(head.logits(phi), rows.y)
-    terms = {"l2": head.beta.square().sum(), "l1": head.beta.abs().sum()}
-    row_errors = torch.zeros_like(row_losses)
-    if network is not None:
-        row_errors = (rows.x - network.decode(phi)).square().sum(1)
-        terms["network_l2"] = losses.squared_norm(network.matrices())
-
-    def at(w: Tensor) -> dict[str, Tensor]:
-        norm, gap = losses.weight_penalties(w, rows.mass)
-        return terms | {
-            "prediction": total((rows.mass * w) @ row_losses),
-            "reconstruction": losses.reconstruction_loss(row_errors, w, rows.mass),
-            "weight_l2": norm,
-            "weight_sum": gap,
-        }
-
-    return at
-
-
-def all_terms(
-    rows: Rows, w: Tensor, head: Head, network: AutoEncoder | None, standardize: bool
-) -> dict[str, Tensor]:
-    """Every term of L_mix by name, before its strength."""
-    if network is None:
-        balance = raw_balance(rows.x, rows.mass * w, rows.shared)
-        return _terms_of_weights(rows, head, None, rows.features)(w) | {"balance": balance}
-    phi = network.encode(rows.x)
-    balance = embedded_balance(rows, w, network, phi, standardize)
-    return _terms_of_weights(rows, head, network, phi)(w) | {"balance": balance}
+TERMS = ("prediction", *Strengths.__dataclass_fields__)
 
 
 def weighted_sum(terms: Mapping[str, Tensor], strengths: Strengths) -> Tensor:
     """L_mix, or the part of it that the given terms make up."""
-    parts = [
-        value if name == "prediction" else getattr(strengths, name) * value
-        for name, value in terms.items()
-    ]
-    return torch.stack(parts).sum()
+    return torch.stack([_strength(strengths, name) * terms[name] for name in terms]).sum()
+
+
+def _strength(strengths: Strengths, name: str) -> float:
+    """The lambda of a term; L_Pre has none."""
+    return 1.0 if name == "prediction" else float(getattr(strengths, name))
+
+
+# --- the terms that depend on the weights: value, and gradient in v ---
+
+
+def prediction(sample: Sample, w: Tensor, row_losses: Tensor) -> tuple[Tensor, Tensor]:
+    """L_Pre = sum_i v_i loss_i (eq. 16)."""
+    return sample.total((sample.mass * w) @ row_losses), row_losses
+
+
+def reconstruction(sample: Sample, w: Tensor, row_errors: Tensor) -> tuple[Tensor, Tensor]:
+    """L_AE = sum_i mass_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18)."""
+    return sample.total((sample.mass * w.square()) @ row_errors), 2 * w * row_errors
+
+
+def weight_l2(sample: Sample, w: Tensor) -> tuple[Tensor, Tensor]:
+    """||W||^2 as sum_i mass_i w_i^2."""
+    return sample.total((sample.mass * w) @ w), 2 * w
+
+
+def weight_sum(sample: Sample, w: Tensor) -> tuple[Tensor, Tensor]:
+    """(sum_i mass_i w_i - 1)^2."""
+    excess = sample.total((sample.mass * w).sum()) - 1
+    return excess.square(), 2 * excess * torch.ones_like(w)
+
+
+def squared_norm(matrices: Iterable[Tensor]) -> Tensor:
+    """Sum of squared Frobenius norms (lambda 7)."""
+    return torch.stack([matrix.square().sum() for matrix in matrices]).sum()
+
+
+# --- L_mix at a head and a network, as a function of the weights ---
+
+
+def row_losses_and_errors(
+    sample: Sample, head: Head, network: AutoEncoder | None, outcome: Outcome = BINARY
+) -> tuple[Tensor, Tensor | None]:
+    """What each row adds to L_Pre and, with a network, to L_AE."""
+    if network is None:
+        return outcome.losses(head.scores(sample.features), sample.y), None
+    phi = network.encode(sample.x)
+    errors = (sample.x - network.decode(phi)).square().sum(1)
+    return outcome.losses(head.scores(phi), sample.y), errors
+
+
+def terms_of_weights(
+    sample: Sample, w: Tensor, row_losses: Tensor | None, row_errors: Tensor | None
+) -> dict[str, tuple[Tensor, Tensor]]:
+    """The terms of W but L_Bal, each with its gradient in v; only those that are asked for."""
+    terms = {"weight_l2": weight_l2(sample, w), "weight_sum": weight_sum(sample, w)}
+    if row_losses is not None:
+        terms["prediction"] = prediction(sample, w, row_losses)
+    if row_errors is not None:
+        terms["reconstruction"] = reconstruction(sample, w, row_errors)
+    return terms
+
+
+def loss_of_weights(
+    sample: Sample,
+    strengths: Strengths,
+    balance: ValueAndGradient,
+    row_losses: Tensor | None = None,
+    row_errors: Tensor | None = None,
+) -> ValueAndGradient:
+    """L_mix as a function of w alone; without losses and errors, balance and penalties only.
+
+    The gradient is in v = mass * w.
+    """
+
+    def loss(w: Tensor) -> tuple[Tensor, Tensor]:
+        terms = {"balance": balance(sample.mass * w)}
+        terms |= terms_of_weights(sample, w, row_losses, row_errors)
+        values = {name: value for name, (value, _) in terms.items()}
+        slopes = {name: _strength(strengths, name) * slope for name, (_, slope) in terms.items()}
+        gradient = slopes["balance"] + (slopes["weight_l2"] + slopes["weight_sum"])
+        for name in ("prediction", "reconstruction"):
+            gradient += slopes.get(name, 0.0)
+        return weighted_sum(values, strengths), gradient
+
+    return loss
+
+
+def all_terms(
+    sample: Sample,
+    w: Tensor,
+    head: Head,
+    network: AutoEncoder | None,
+    balance: Tensor,
+    outcome: Outcome = BINARY,
+) -> Terms:
+    """Every term of L_mix by name, before its strength; L_Bal is given."""
+    losses, errors = row_losses_and_errors(sample, head, network, outcome)
+    terms = {
+        name: value for name, (value, _) in terms_of_weights(sample, w, losses, errors).items()
+    }
+    terms |= {"balance": balance, "l2": ridge(head.beta), "l1": lasso(head.beta)}
+    if network is not None:
+        terms["network_l2"] = squared_norm(network.matrices())
+    return terms
+
+
+# --- L_mix at fixed weights, as a function of the network and the head ---
+
+
+class NetworkLoss:
+    """L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 with its gradient.
+
+    Training an encoder is thousands of evaluations of this on few rows, where recording and
+    replaying the operations one by one would cost more than the operations. Rows stand side by
+    side, (columns, rows): narrow matrices are multiplied two to three times as fast this way.
+    """
+
+    def __init__(
+        self, sample: Sample, w: Tensor, strengths: Strengths, outcome: Outcome = BINARY
+    ) -> None:
+        self.sample, self.strengths, self.outcome = sample, strengths, outcome
+        self.x, self.v = sample.x.T.contiguous(), sample.mass * w
+        self.error_slopes = 2 * strengths.reconstruction * sample.mass * w.square()
+
+    @torch.no_grad()
+    def __call__(self, network: AutoEncoder, head: Head) -> tuple[Tensor, list[Tensor]]:
+        """The loss, and its gradients in the network's parameters, beta and the intercept."""
+        # Every process has its share of the penalties, so that all of it is sums over processes.
+        n_shards, y = self.sample.shards.size, self.sample.y
+        l2, network_l2 = self.strengths.l2 / n_shards, self.strengths.network_l2 / n_shards
+        parameters = network.parameters()
+        matrices, biases = parameters[::2], parameters[1::2]
+        hidden = [self.x]  # of each layer, and last the reconstruction
+        for matrix, bias in zip(matrices, biases, strict=True):
+            hidden.append(torch.addmm(bias[:, None], matrix, hidden[-1]).sigmoid_())
+        depth = len(network.encoder)
+        phi, misses = hidden[depth], hidden[-1] - self.x
+        scores = head.beta @ phi + head.intercept  # (n,)
+        slopes = misses * self.error_slopes
+        loss = self.v @ self.outcome.losses(scores, y)
+        loss += slopes.view(-1) @ misses.view(-1) / 2
+        loss += l2 * ridge(head.beta)
+        for matrix in matrices:
+            loss += network_l2 * matrix.square().sum()
+
+        residuals = self.v * self.outcome.slopes(scores, y)  # (n,)
+        gradients: list[Tensor] = []
+        for k in range(len(matrices), 0, -1):
+            if k == depth:
+                slopes = torch.addr(slopes, head.beta, residuals)
+            slopes = torch.ops.aten.sigmoid_backward(slopes, hidden[k])
+            matrix = matrices[k - 1]
+            slope = torch.addmm(matrix, slopes, hidden[k - 1].T, beta=2 * network_l2)
+            gradients = [slope, slopes.sum(1), *gradients]
+            if k > 1:
+                slopes = matrix.T @ slopes
+        of_beta = phi @ residuals + 2 * l2 * head.beta
+        loss, *gradients = self.sample.totals(loss, *gradients, of_beta, residuals.sum())
+        return loss, gradients

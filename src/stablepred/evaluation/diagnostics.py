@@ -8,9 +8,9 @@ import pandas as pd
 import torch
 from numpy.typing import NDArray
 
-from stablepred.core.weights import effective_share
+from stablepred.core.sharding import LOCAL, Local
 from stablepred.io.save import storable
-from stablepred.weights.balancing import RawSums, imbalance_from
+from stablepred.weights.raw import RawSums, imbalance_from
 
 FloatArray = NDArray[np.float64]
 
@@ -102,21 +102,18 @@ def _worst(table: pd.DataFrame) -> WorstPair:
 
 
 def balance_report(
-    x: FloatArray, mass: FloatArray, w: FloatArray, names: list[str], n_rows: int
+    x: FloatArray,
+    mass: FloatArray,
+    w: FloatArray,
+    names: list[str],
+    n_rows: int,
+    shards: Local = LOCAL,
 ) -> BalanceReport:
     """The report for 0/1 features ``x``, row shares ``mass`` and balancing weights ``w``."""
-    features, shares, weights = (torch.as_tensor(a) for a in (x, mass, w))
-    before, after = (RawSums.of(features, v) for v in (shares, shares * weights))
-    share = float(effective_share(weights, shares))
-    return balance_report_from(before, after, names, n_rows, share)
 
-
-def balance_report_from(
-    before: RawSums, after: RawSums, names: list[str], n_rows: int, share: float
-) -> BalanceReport:
-    """The report from sums over rows, under the sample weights alone and with the others."""
-
-    def table(sums: RawSums) -> pd.DataFrame:
+    def table(v: FloatArray) -> pd.DataFrame:
+        sums = RawSums.of(torch.as_tensor(x), torch.as_tensor(v), shards)
         return pd.DataFrame(imbalance_from(sums).numpy(), index=names, columns=names)
 
-    return BalanceReport(table(before), table(after), n_rows, share)
+    first, second = shards.totals(mass @ w, mass @ w**2)
+    return BalanceReport(table(mass), table(mass * w), n_rows, float(first**2 / second))

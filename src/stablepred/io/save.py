@@ -34,6 +34,14 @@ class Storable:
         save(self, path)
 
 
+def save_method(self: Any, path: str | os.PathLike[str]) -> None:
+    """Write the fitted model to one file (safetensors with a JSON header, no pickle).
+
+    The file is complete or not there at all. Read it with :func:`stablepred.load`.
+    """
+    save(self, path)
+
+
 def save(model: Any, path: str | os.PathLike[str]) -> None:
     """Write ``model`` to ``path``, completely or not at all.
 

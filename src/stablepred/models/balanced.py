@@ -18,31 +18,30 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from stablepred._validation import FloatArray, check_sample_weight, fit_atomically
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
-from stablepred.fitting import take_over_when_done
-from stablepred.io.save import Storable, storable
+from stablepred.io.save import save_method, storable
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.base import FloatArray
-from stablepred.preprocessing import checked_sample_weight
 
 
 def _inner_has(method: str) -> Any:
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
 
 
-class _Balanced(Storable, MetaEstimatorMixin, BaseEstimator):
+class _Balanced(MetaEstimatorMixin, BaseEstimator):
     """Fit a balancer, then the inner estimator under its weights."""
 
     estimator: Any
     balancer: Any
+    save = save_method
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the balancer on 0/1 features, then the estimator on X as given under the weights.
 
         The inner estimator receives ``sample_weight`` times the balancing weights.
         """
-        return take_over_when_done(self, lambda attempt: attempt._fit(X, y, sample_weight))
+        return fit_atomically(self, lambda attempt: attempt._fit(X, y, sample_weight))
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         if not has_fit_parameter(self.estimator, "sample_weight"):
@@ -51,7 +50,7 @@ class _Balanced(Storable, MetaEstimatorMixin, BaseEstimator):
                 "balancing weights could not reach it. Choose an estimator that does."
             )
         x, y = validate_data(self, X, y, dtype=None, ensure_min_samples=3)
-        count = checked_sample_weight(sample_weight, x)
+        count = check_sample_weight(sample_weight, x)
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
         self.balancer_ = balancer.fit(X, y, sample_weight=count)
         w = getattr(balancer, "weights_", None)

@@ -15,11 +15,8 @@ import torch
 from stablepred._version import __version__
 from stablepred.core.checkpoint import Checkpoint, State
 from stablepred.exceptions import CheckpointError
-from stablepred.io.checkpoint import (
-    read_checkpoint,
-    remove_checkpoint,
-    write_checkpoint,
-)
+from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint, write_checkpoint
+from stablepred.sample import Sample
 
 # A checkpoint is written when so many seconds have passed since the last one, and so many times
 # as long as writing that one took.
@@ -29,13 +26,14 @@ TIMES_AS_LONG = 20.0
 Identity = dict[str, str]
 
 
-def identity_of(estimator: Any, arrays: list[np.ndarray], seed: int) -> Identity:
+def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
     """What two fits must have in common for one to go on where the other stopped.
 
     Without a ``random_state`` any seed will do: the unfinished fit's own is taken.
     """
     digest = hashlib.sha256()
-    for array in arrays:
+    rows = [a.cpu().numpy() for a in (sample.x, sample.y, sample.mass, sample.copies)]
+    for array in (*rows, sample.origin.index, sample.origin.present, sample.origin.columns):
         digest.update(repr((array.dtype.str, array.shape)).encode())
         digest.update(np.ascontiguousarray(array).data)
     parameters = {

@@ -1,188 +1,42 @@
-"""Deep Logistic Regression and Deep Global Balancing Regression (paper, eqs. 7 and 15-19)."""
+"""Deep Global Balancing Regression (paper, eqs. 7 and 15-19)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-import torch
-from torch import Tensor
+from numpy.typing import ArrayLike
 
 from stablepred._random import RandomState, torch_generator
-from stablepred.core import solvers
-from stablepred.core.checkpoint import Checkpoint
-from stablepred.core.head import zero_head
-from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import Rows
-from stablepred.core.patterns import Patterns
-from stablepred.core.solvers import Settings, Solution, train_encoder
+from stablepred._validation import FloatArray, check_one_of
+from stablepred.core.algorithm1 import algorithm1
+from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
+from stablepred.core.loop import Solution
+from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.exceptions import InputError
-from stablepred.heads.choice import EmbeddingHead, HeadProblem, Trained
+from stablepred.heads.choice import Recipe
+from stablepred.heads.linear import LinearHeads, l1_path
+from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.balancing import BalancingClassifier
-from stablepred.models.base import BoolArray, FloatArray, Table, at_least, one_of
-from stablepred.models.gbr import PAPER, check_balancing_parameters
+from stablepred.models.gbr import PAPER
+from stablepred.models.paper import (
+    PaperClassifier,
+    Run,
+    check_balancing_parameters,
+    check_hidden,
+    keeps_solver_head,
+    start_network,
+)
+from stablepred.sample import Sample
+from stablepred.weights.embedded import EmbeddedBalance
 
-
-class DeepClassifier(BalancingClassifier):
-    """What the two classifiers with an encoder share."""
-
-    hidden: Sequence[int] | None
-
-    def _network(self, rows: Rows, seed: int, label: object) -> AutoEncoder:
-        """The starting values of one auto-encoder."""
-        width = max(2, rows.n_features // 2)
-        hidden = (width, width) if self.hidden is None else tuple(map(int, self.hidden))
-        generator = torch_generator(seed, "encoder", label)
-        return AutoEncoder.random(rows.x.shape[1], hidden, generator, rows.x.device)
-
-    def _head_problem(
-        self, table: Table, w: FloatArray, seed: int, checkpoint: Checkpoint
-    ) -> HeadProblem:
-        if self._head_on_features():
-            return super()._head_problem(table, w, seed, checkpoint)
-
-        def train(
-            rows: Patterns, inputs: BoolArray, penalty: float, start: Trained | None
-        ) -> Trained:
-            device = self._torch_device(rows.x.size)
-            wide, y, mass, used = (
-                torch.as_tensor(a, device=device)
-                for a in (self._widen(rows.x), rows.y, rows.mass, inputs)
-            )
-            wanted = Rows(wide, y, mass, rows.x.shape[1])
-            return self._train_anew(wanted, used, penalty, seed, start, checkpoint)
-
-        stable = self.stable_features_[table.columns]
-        return EmbeddingHead(
-            table.patterns,
-            w,
-            stable,
-            self._through_outcome(),
-            float(self.l2),
-            self.fit_intercept,
-            table.copies,
-            self._embed,
-            train,
-            self._widen,
-        )
-
-    def _train_anew(
-        self,
-        rows: Rows,
-        inputs: Tensor,
-        penalty: float,
-        seed: int,
-        start: Trained | None,
-        checkpoint: Checkpoint,
-    ) -> Trained:
-        """An encoder and head on some of the inputs, for a refit: from ``start``, or afresh."""
-        settings = self._settings(lambda stage, iteration, value: None, checkpoint)
-        network_l2 = penalty * settings.strengths.network_l2
-        strengths = replace(settings.strengths, network_l2=network_l2)
-        settings = replace(settings, strengths=strengths)
-        solution = Solution(rows.mass, zero_head(rows.x), [])
-        if start is None:
-            network, head = self._network(rows, seed, "refit"), None
-        else:
-            network, head = start.network.copied().to(rows.x.device), start.head
-        rows, network = replace(rows, x=rows.x[:, inputs]), network.among(inputs)
-        network, head = train_encoder(rows, network, settings, solution, head, recorded=False)
-        network = network.spread(inputs)
-        return Trained(network.to("cpu"), head.to("cpu"), settled=not solution.unfinished)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.hidden is None:
-            return
-        listed = isinstance(self.hidden, Sequence | np.ndarray) and not isinstance(self.hidden, str)
-        widths: tuple[Any, ...] = tuple(self.hidden) if listed else ()
-        whole = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
-        if not widths or not whole:
-            raise InputError(
-                "hidden must name at least one layer, each a whole number of units, for example "
-                f"(10, 10); it is {self.hidden!r}."
-            )
+storable(FrozenWeights)
 
 
 @storable
-class DLRClassifier(DeepClassifier):
-    """Deep auto-encoder and logistic regression trained together, without balancing.
-
-    Minimises L_Pre + reconstruction * L_AE + l2 ||beta||^2 + l1 ||beta||_1
-    + network_l2 * (sum of squared network weights), with all row weights equal to one.
-
-    Parameters
-    ----------
-    reconstruction : float, default=0.01
-        Strength of the reconstruction error (lambda 2; the paper's divided by n).
-    l2, l1 : float, default=1e-4, 0.0
-        Ridge and lasso penalties on the coefficients of the embedding (lambdas 4 and 5).
-    network_l2 : float, default=3e-4
-        Penalty on the network's matrices (lambda 7).
-    hidden : sequence of int or None, default=None
-        Widths of the encoder's layers; None takes two layers of half the features.
-    fit_intercept : bool, default=True
-        Whether the head has an intercept.
-    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
-        As in :class:`GBRClassifier`.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (1, hidden[-1])
-        Coefficients of the embedding.
-    encoders_ : list of one list of (matrix, bias) pairs
-    others : as in :class:`GBRClassifier`; ``sample_weight_`` is one for every row.
-    """
-
-    def __init__(
-        self,
-        *,
-        reconstruction: float = 0.01,
-        l2: float = 1e-4,
-        l1: float = 0.0,
-        network_l2: float = 3e-4,
-        hidden: Sequence[int] | None = None,
-        fit_intercept: bool = True,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = "mean",
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.reconstruction = reconstruction
-        self.l2 = l2
-        self.l1 = l1
-        self.network_l2 = network_l2
-        self.hidden = hidden
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        one_of(self, "fit_intercept", (True, False))
-        at_least(self, "l1", 0)
-
-    def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
-        networks = [self._network(rows, seed, 0)]
-        return solvers.sequential(rows, networks, settings, balance="nothing")
-
-    def _head_on_features(self) -> bool:
-        return False
-
-
-@storable
-class DGBRClassifier(DeepClassifier):
+class DGBRClassifier(PaperClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
     Joins a deep auto-encoder, weights that balance its embedding for every feature as treatment,
@@ -194,11 +48,8 @@ class DGBRClassifier(DeepClassifier):
 
     :meth:`from_paper` gives the paper to the letter. The defaults differ where the letter gives
     a degenerate model: the weights are learned after the encoder and do not see the loss, the
-    embedding is balanced in units of its standard deviation, and the model is fitted again on the
-    features found stable. Where features depend on each other but not through the outcome
-    (``share_through_outcome_``), there is no sign of a tie to the outcome that could break: then
-    the weights balance the features themselves, and encoder and head are trained on all of them
-    under the weights.
+    embedding is balanced in units of its standard deviation, and the head is chosen among weighted
+    ones, with encoder and head trained again under the weights as one of the candidates.
 
     Parameters
     ----------
@@ -211,34 +62,22 @@ class DGBRClassifier(DeepClassifier):
     head : {"embedding", "features"}, default="embedding"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
-        head anew on ``stable_features_``, with ``network_l2`` times 100 p / n for p features and n
-        effective rows (docs/method.md); one of the features head keeps the features that survive
-        ``l1``.
-    n_encoders : int, default=1
-        Encoders from different starting values whose weights are averaged (geometric mean). Used
-        by the sequential solver; Algorithm 1 has one encoder.
+        head again under the weights, on all features or on the stable ones; one of the features
+        head keeps the features that survive ``l1``.
     standardize : bool, default=True
         Balance each coordinate of the embedding in units of its standard deviation, so that
         shrinking the embedding gains nothing.
-    freeze_weights_after : int or None, default=None
-        FWDGBR: W is fixed after this many iterations, then beta and the encoder go on under
-        L_Pre / sum(W) without L_Bal. With the embedding head there is then no refit.
-    reduced : bool, default=False
-        RFWDGBR: in the fixed-weight phase drop reconstruction and decoder, and bound
-        ||A^(k)||_F^2 of each layer. Without ``freeze_weights_after`` the weights are fixed after
-        half of ``max_iter``.
-    bias_bound : float or None, default=None
-        Bound on ||b^(k)||_2 of each encoder layer in the fixed-weight phase, likewise.
-    network_bound : float or None, default=None
-        The bound that ``reduced`` puts on ||A^(k)||_F^2; None takes each layer's own value at the
-        moment the weights are fixed.
+    frozen : FrozenWeights, dict or None, default=None
+        FWDGBR and RFWDGBR (paper, section 4.2.3): after some iterations the weights are fixed, and
+        beta and the encoder go on under L_Pre / sum(W) without L_Bal. See :class:`FrozenWeights`;
+        a dict has its parameters. With the embedding head there is then no refit.
     random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`.
 
     Attributes
     ----------
-    encoders_ : list of lists of (matrix, bias) pairs
-        The encoder that the head stands on (or, for ``head="features"``, those that made the
+    encoders_ : list of one list of (matrix, bias) pairs
+        The encoder that the head stands on (or, for ``head="features"``, the one that made the
         weights), over the features in the order of the training table.
     others : as in :class:`GBRClassifier`; with ``head="embedding"``, ``coef_`` has one entry per
         coordinate of the embedding.
@@ -247,11 +86,10 @@ class DGBRClassifier(DeepClassifier):
     --------
     >>> from stablepred import DGBRClassifier
     >>> from stablepred.data import SyntheticWorld
-    >>> world = SyntheticWorld("s_indep_v")
-    >>> train = world.sample(2000, bias_rate=0.75, random_state=0)
+    >>> train = SyntheticWorld("s_indep_v").sample(1000, bias_rate=0.75, random_state=0)
     >>> model = DGBRClassifier(random_state=0).fit(train.X, train.y)
-    >>> sorted(model.feature_names_in_[model.stable_features_]) == sorted(world.stable_features)
-    True
+    >>> model.transform(train.X).shape
+    (1000, 10)
     """
 
     def __init__(
@@ -270,14 +108,10 @@ class DGBRClassifier(DeepClassifier):
         head: str = "embedding",
         refit: bool | str = "auto",
         cv: Any = 3,
-        n_encoders: int = 1,
         standardize: bool = True,
         fit_intercept: bool = True,
         min_effective_share: float = 0.1,
-        freeze_weights_after: int | None = None,
-        reduced: bool = False,
-        bias_bound: float | None = None,
-        network_bound: float | None = None,
+        frozen: FrozenWeights | Mapping[str, Any] | None = None,
         random_state: RandomState = None,
         max_iter: int = 100,
         tol: float = 1e-3,
@@ -299,14 +133,10 @@ class DGBRClassifier(DeepClassifier):
         self.head = head
         self.refit = refit
         self.cv = cv
-        self.n_encoders = n_encoders
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.min_effective_share = min_effective_share
-        self.freeze_weights_after = freeze_weights_after
-        self.reduced = reduced
-        self.bias_bound = bias_bound
-        self.network_bound = network_bound
+        self.frozen = frozen
         self.random_state = random_state
         self.max_iter = max_iter
         self.tol = tol
@@ -325,66 +155,112 @@ class DGBRClassifier(DeepClassifier):
         """
         return cls(**PAPER | PAPER_NETWORK | params)
 
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """phi(X), the embedding: (n_samples, hidden[-1])."""
+        return self._embed(self._binary_features(X))
+
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_balancing_parameters(self)
-        one_of(self, "head", ("features", "embedding"))
-        one_of(self, "reduced", (True, False))
-        one_of(self, "standardize", (True, False))
-        at_least(self, "n_encoders", 1, whole=True)
-        if self.freeze_weights_after is not None:
-            at_least(self, "freeze_weights_after", 1, whole=True)
-        for name in ("bias_bound", "network_bound"):
-            if getattr(self, name) is not None:
-                at_least(self, name, 0)
+        check_one_of(self, "head", ("features", "embedding"))
+        check_one_of(self, "standardize", (True, False))
+        check_hidden(self.hidden)
+        _check_frozen(self.frozen)
 
-    def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
-        freeze_after = self._freeze_after()
-        networks = [self._network(rows, seed, number) for number in range(self.n_encoders)]
-        if self.solver == "alternating":
-            bounded = replace(settings, max_iter=freeze_after or self.max_iter)
-            solution = solvers.alternating(rows, networks[0], bounded)
-        else:
-            solution = solvers.sequential(
-                rows,
-                networks,
-                settings,
-                balance="embedding" if self._through_outcome() else "features",
-                weight_steps=freeze_after,
-            )
-        if freeze_after is None:
-            return solution
-        return solvers.fixed_weights(
-            rows,
-            solution,
-            settings,
-            reduced=self.reduced,
-            bias_bound=self.bias_bound,
-            network_bound=self.network_bound,
-        )
-
-    def _freeze_after(self) -> int | None:
-        """Iterations before W is fixed; None when it never is."""
-        if self.freeze_weights_after is not None:
-            return min(self.freeze_weights_after, self.max_iter)
-        bounded = self.reduced or self.bias_bound is not None
-        return max(1, self.max_iter // 2) if bounded else None
-
-    def _head_on_features(self) -> bool:
-        return self.head == "features"
-
-    def _keeps_solver_head(self) -> bool:
+    def _fit_stages(self, sample: Sample, run: Run) -> None:
+        """Encoder, weights on its embedding, evidence, head under the weights."""
+        solution = self._learn_weights(sample, run)
+        stable = self._judge(sample, solution, run.seed)
+        network = solution.network
+        assert network is not None
         if self.head == "features":
-            return False
-        if self._freeze_after() is not None:
-            return True  # a refit would leave the bounds
-        return self.solver == "alternating" and self._fixes_recipe()
+            linear = LinearHeads(run.settings, stable)
+            recipes = list(linear.recipes(sample, solution.w, self.l1, self.refit))
+            predictor = self._choose_head(sample, solution, run, linear, recipes, ~stable)
+        elif keeps_solver_head(self) or self.frozen is not None:
+            predictor = self._keep_head(solution)
+        else:
+            deep = NetworkHeads(
+                run.settings,
+                stable,
+                sample,
+                solution.w,
+                network,
+                lambda: self._start(sample, run.seed, "refit"),
+            )
+            recipes = self._recipes(sample, solution, run, some=bool(stable.any() & ~stable.all()))
+            predictor = self._choose_head(sample, solution, run, deep, recipes, ~stable)
+        self._finish(sample, solution, predictor)
+
+    def _learn_weights(self, sample: Sample, run: Run) -> Solution:
+        """Algorithm 1, or encoder and weights one after the other; then FWDGBR where asked for."""
+        balance = EmbeddedBalance(self.standardize)
+        network, settings = self._start(sample, run.seed, 0), run.settings
+        frozen = _as_frozen(self.frozen)
+        bounded = settings
+        if frozen is not None:
+            bounded = replace(settings, max_iter=frozen.count_iterations(self.max_iter))
+        if self.solver == "alternating":
+            solution = algorithm1(sample, network, balance, bounded)
+        else:
+            solution = start_solution(sample)
+            train_encoder(sample, network, settings, solution, recorded=balance)
+            learn_weights(sample, balance, network, bounded, solution)
+        if frozen is None:
+            return solution
+        return fit_under_fixed_weights(sample, solution, settings, frozen, balance)
+
+    def _start(self, sample: Sample, seed: int, label: object) -> Any:
+        return start_network(self.hidden, sample, torch_generator(seed, "encoder", label))
+
+    def _recipes(self, sample: Sample, solution: Solution, run: Run, *, some: bool) -> list[Recipe]:
+        """The path of lambda 5 on the embedding, then networks trained under the weights."""
+        assert solution.network is not None
+        strengths = [0.0 if self.l1 == "auto" else float(self.l1)]
+        refits = [
+            Recipe(strengths[0], "weighted", only) for only in ((False, True) if some else (False,))
+        ]
+        if self.refit == "weighted":
+            return refits
+        if self.l1 == "auto":
+            phi = solution.network.encode(sample.x)
+            strengths = l1_path(sample, solution.w, phi, run.settings)
+        path = [Recipe(strength, refit=False, only_stable=False) for strength in strengths]
+        return path if self.refit is False else [*path, *refits]
+
+
+def _as_frozen(frozen: Any) -> FrozenWeights | None:
+    return FrozenWeights(**frozen) if isinstance(frozen, Mapping) else frozen
+
+
+def _check_frozen(frozen: Any) -> None:
+    """Refuse what is no FrozenWeights, and bounds that cannot be."""
+    try:
+        plan = _as_frozen(frozen)
+    except TypeError as error:
+        raise InputError(f"frozen does not have such parameters: {error}.") from error
+    if plan is None:
+        return
+    if not isinstance(plan, FrozenWeights):
+        raise InputError(f"frozen must be a FrozenWeights, a dict or None, but is {frozen!r}.")
+    for name, kind, least in (
+        ("after", Integral, 1),
+        ("bias_bound", Real, 0),
+        ("network_bound", Real, 0),
+    ):
+        value = getattr(plan, name)
+        sound = isinstance(value, kind) and not isinstance(value, bool)
+        if value is not None and not (sound and least <= value < np.inf):
+            number = "an integer" if kind is Integral else "a finite number"
+            raise InputError(
+                f"{name} of frozen must be {number} of at least {least}, or None, but is {value!r}."
+            )
+    if not isinstance(plan.reduced, bool):
+        raise InputError(f"reduced of frozen must be True or False, but is {plan.reduced!r}.")
 
 
 PAPER_NETWORK: dict[str, Any] = {
     "head": "embedding",
     "reconstruction": 0.1,
     "network_l2": 1e-4,
-    "n_encoders": 1,
     "standardize": False,
 }

@@ -4,16 +4,22 @@ import os
 from typing import Any, Self
 
 from stablepred._random import RandomState
-from stablepred.core import solvers
-from stablepred.core.objective import Rows
-from stablepred.core.solvers import Settings, Solution
+from stablepred.core.algorithm1 import algorithm1
+from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.balancing import BalancingClassifier
-from stablepred.models.base import at_least, one_of
+from stablepred.models.paper import (
+    PaperClassifier,
+    Run,
+    check_balancing_parameters,
+    keeps_solver_head,
+)
+from stablepred.sample import Sample
+from stablepred.weights.raw import RawBalance
 
 
 @storable
-class GBRClassifier(BalancingClassifier):
+class GBRClassifier(PaperClassifier):
     """Logistic regression under weights that balance every feature against all others.
 
     Minimises, over row weights w and coefficients beta (paper, eq. 5; c are the normalised sample
@@ -34,8 +40,7 @@ class GBRClassifier(BalancingClassifier):
     l1 : float or "auto", default="auto"
         Lasso penalty on the coefficients (lambda 5). ``"auto"`` chooses it, together with the
         refit and whether to use the stable features only, on held-out rows whose noisy features
-        are redrawn; or, where features depend on each other but not through the outcome, on
-        held-out rows that are balanced.
+        are redrawn, by Average_Error + 5 Stability_Error (paper, section 5.3).
     weight_sum : float, default=1.0
         Penalty that holds the mean of the weights at one (lambda 6).
     order : {1, 2}, default=1
@@ -43,8 +48,8 @@ class GBRClassifier(BalancingClassifier):
     solver : {"sequential", "alternating"}, default="sequential"
         ``"sequential"``: the weights from balance and variance alone, then the head under them.
         ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss.
-    refit : {"auto", False, "weighted", "plain"}, default="auto"
-        Fit the features that survive ``l1`` again without it, with or without the weights.
+    refit : {"auto", False, "weighted"}, default="auto"
+        Whether to fit the features that survive ``l1`` again without it, under the weights.
     cv : int or splitter, default=3
         Folds over distinct rows, for what is ``"auto"``.
     fit_intercept : bool, default=True
@@ -84,10 +89,9 @@ class GBRClassifier(BalancingClassifier):
         ``total`` (L_mix) and each term before its strength, per iteration.
     balance_report_ : BalanceReport
     feature_effects_ : DataFrame
-        feature, effect, low, high, explaining_away, stable.
+        feature, effect, low, high, stable: the weighted effect with a 95 % interval (paper,
+        section 3.2.2). A feature is stable if the interval excludes zero.
     stable_features_ : ndarray of bool
-    share_through_outcome_ : float
-        How much of the features' dependence on each other goes through the outcome.
     used_features_ : ndarray of bool
         The features that the prediction depends on.
     recipe_ : the lambda 5, refit and columns in use.
@@ -151,16 +155,24 @@ class GBRClassifier(BalancingClassifier):
         return cls(**PAPER | params)
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
         check_balancing_parameters(self)
 
-    def _solve(self, rows: Rows, settings: Settings, seed: int) -> Solution:
+    def _fit_stages(self, sample: Sample, run: Run) -> None:
+        """Weights, evidence, head."""
+        balance = RawBalance()
         if self.solver == "alternating":
-            return solvers.alternating(rows, None, settings)
-        return solvers.sequential(rows, [], settings)
-
-    def _keeps_solver_head(self) -> bool:
-        return self.solver == "alternating" and self._fixes_recipe()
+            solution = algorithm1(sample, None, balance, run.settings)
+        else:
+            solution = start_solution(sample)
+            learn_weights(sample, balance, None, run.settings, solution)
+        stable = self._judge(sample, solution, run.seed)
+        if keeps_solver_head(self):
+            predictor = self._keep_head(solution)
+        else:
+            heads = LinearHeads(run.settings, stable)
+            recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
+            predictor = self._choose_head(sample, solution, run, heads, recipes, ~stable)
+        self._finish(sample, solution, predictor)
 
 
 # The switches of ``from_paper`` that GBR and DGBR share.
@@ -175,15 +187,3 @@ PAPER: dict[str, Any] = {
     "fit_intercept": False,
     "min_effective_share": 0.0,
 }
-
-
-def check_balancing_parameters(estimator: Any) -> None:
-    """The rules for the parameters that GBR and DGBR share."""
-    one_of(estimator, "solver", ("sequential", "alternating"))
-    one_of(estimator, "refit", ("auto", False, "weighted", "plain"))
-    one_of(estimator, "order", (1, 2))
-    one_of(estimator, "fit_intercept", (True, False))
-    if isinstance(estimator.l1, str):
-        one_of(estimator, "l1", ("auto",))
-    else:
-        at_least(estimator, "l1", 0)

@@ -1,28 +1,77 @@
 """Screen the variables by evidence, then fit an estimator on those that can be relied on."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import torch
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from stablepred._random import RandomState, child_seed
-from stablepred.evidence.stable_features import CAUSE_Z
+from stablepred._random import RandomState, child_seed, torch_generator
+from stablepred._validation import (
+    BoolArray,
+    FloatArray,
+    check_at_least,
+    check_one_of,
+    check_sample_weight,
+    fit_atomically,
+    validate,
+)
+from stablepred.core.loop import Settings, Solution
+from stablepred.core.networks import AutoEncoder, Layer, apply_layers
+from stablepred.core.objective import Strengths
+from stablepred.core.sequential import learn_weights, start_solution, train_encoder
+from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evidence.base import Evidence
+from stablepred.evidence.explaining_away import depend_through_outcome
+from stablepred.evidence.verdict import Verdict, judge, make_evidence
 from stablepred.exceptions import InputError
-from stablepred.fitting import take_over_when_done
-from stablepred.io.save import Storable, storable
-from stablepred.models.base import BoolArray, FloatArray, one_of
-from stablepred.models.dgbr import DGBRClassifier
-from stablepred.preprocessing import checked_sample_weight, column_names, validated
+from stablepred.heads.choice import (
+    Predictor,
+    Recipe,
+    choose_recipe,
+    held_out_errors,
+    shuffled_folds,
+)
+from stablepred.heads.linear import l1_path
+from stablepred.heads.network import NetworkHeads
+from stablepred.io.save import save_method, storable
+from stablepred.models.paper import encode_outcome, encoder_in_user_order, start_network
+from stablepred.models.progress import fit_progress
+from stablepred.models.stages import (
+    draw_seed,
+    limit_resources,
+    prepare_sample,
+    report_balance,
+    warn_about_convergence,
+)
+from stablepred.sample import Sample
+from stablepred.weights.embedded import EmbeddedBalance
+from stablepred.weights.raw import RawBalance
 
 # A verdict that gives up more than this part of what all variables say is not followed.
 LEAST_KEPT = 0.5
+SETTINGS = Settings(
+    Strengths(
+        balance=1.0,
+        reconstruction=0.01,
+        weight_l2=0.01,
+        l2=1e-4,
+        weight_sum=1.0,
+        network_l2=3e-4,
+    ),
+    least_share=0.1,
+    max_iter=100,
+    tol=1e-3,
+)
 
 
 @storable
@@ -50,7 +99,24 @@ class Decision:
 
 
 @storable
-class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstimator):
+@dataclass(frozen=True, eq=False)
+class FittedNetwork:
+    """The network of ``StableClassifier(estimator=None)``: log-odds from 0/1 features."""
+
+    encoder: list[tuple[FloatArray, FloatArray]]
+    coef: FloatArray
+    intercept: float
+
+    def predict_proba(self, x: FloatArray) -> FloatArray:
+        """Probability of each class: (n_samples, 2)."""
+        layers: list[Layer] = [(torch.tensor(a), torch.tensor(b)) for a, b in self.encoder]
+        phi = apply_layers(torch.tensor(x), layers).numpy()
+        positive = expit(phi @ self.coef + self.intercept)
+        return np.column_stack([1 - positive, positive])
+
+
+@storable
+class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Any classifier, fitted on the variables whose tie to the outcome can be relied on.
 
     Variables are judged by two kinds of evidence: the weighted effect of the paper and explaining
@@ -61,11 +127,12 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Fitted on the variables in use. None takes the small network of
-        :class:`DGBRClassifier`'s default, which is trained on the stable variables without
-        weights, or, where nothing is left out, on all variables under balancing weights.
-    evidence : "auto", default="auto"
-        The kinds of evidence; ``"auto"`` uses all that apply.
+        Fitted on the variables in use. None takes a small network, trained on the stable variables
+        without weights, or, where nothing is left out, on all variables under balancing weights.
+    evidence : "auto", or a list of names and objects, default="auto"
+        The kinds of evidence, in the order of their authority: the first one that finds a stable
+        variable decides. ``"auto"`` is ``["explaining_away", "effect"]``. An object is called with
+        the sample and the balancing weights (``stablepred.evidence.base``).
     guard : bool, default=True
         With an ``estimator``: leave variables out only if those that stay keep at least half of
         what all variables say about the outcome on held-out rows.
@@ -83,16 +150,21 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
     Attributes
     ----------
     variables_ : DataFrame
-        variable, effect, low, high, explaining_away, probability_noisy, verdict, used.
-        ``probability_noisy`` is the normal tail of the explaining-away score beyond its threshold;
-        it has not been calibrated.
+        variable, effect, low, high, one column per further kind of evidence, probability_noisy,
+        verdict, used. ``probability_noisy`` is the normal tail of the deciding score beyond its
+        threshold; it has not been calibrated.
     decision_ : Decision
         The candidates, the one chosen, and why; prints as a table.
     stable_features_, used_features_ : ndarray of bool
-    screen_ : DGBRClassifier
-        The fit that gave the evidence.
-    estimator_ : the fitted estimator (``screen_`` if ``estimator=None``).
+    share_through_outcome_ : float
+        How much of the variables' dependence on each other goes through the outcome.
+    sample_weight_ : ndarray of shape (n_samples,)
+        Balancing weights, under which the effects are measured.
+    balance_report_ : BalanceReport
+    estimator_ : the fitted estimator
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
+    random_state_ : int
+        The seed in use. As ``random_state`` it gives the same fit again.
 
     Examples
     --------
@@ -111,12 +183,26 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
     decision_: Decision
     stable_features_: BoolArray
     used_features_: BoolArray
+    share_through_outcome_: float
+    sample_weight_: FloatArray
+    balance_report_: BalanceReport
+    converged_: bool
+    random_state_: int
+    n_features_in_: int
+
+    # What the balancing needs; the command line and reports read them, too.
+    dichotomize = "mean"
+    max_iter = SETTINGS.max_iter
+    tol = SETTINGS.tol
+    checkpoint = None
+
+    save = save_method
 
     def __init__(
         self,
         estimator: Any = None,
         *,
-        evidence: str = "auto",
+        evidence: str | Sequence[str | Evidence] = "auto",
         guard: bool = True,
         cv: int = 3,
         random_state: RandomState = None,
@@ -150,41 +236,60 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
         -------
         self
         """
-        return take_over_when_done(self, lambda attempt: attempt._fit(X, y, sample_weight))
+        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight))
 
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x, labels = validated(self, X, y, ensure_min_samples=3)
-        one_of(self, "evidence", ("auto",))
-        one_of(self, "guard", (True, False))
-        mass = checked_sample_weight(sample_weight, x)
+        """Sample, weights, evidence, decision, estimator."""
+        x, labels = validate(self, X, y, ensure_min_samples=3)
+        self._check_parameters()
         self._check_estimator(sample_weight)
-        self.screen_ = DGBRClassifier(
-            cv=self.cv, random_state=self.random_state, device=self.device, verbose=self.verbose
-        ).fit(X, y, sample_weight=sample_weight)
-        self.classes_ = self.screen_.classes_
-        self.stable_features_ = self.screen_.stable_features_
-        if self.estimator is None:
-            self.estimator_ = self.screen_
-            self.used_features_ = self.screen_.used_features_
-            self.decision_ = self._describe_screen()
-        else:
-            self.decision_, self.used_features_ = self._decide(x, labels, mass)
-            self.estimator_ = self._fit_estimator(_select(X, x, self.used_features_), labels, mass)
-        self.variables_ = self._describe_variables()
+        weight = check_sample_weight(sample_weight, x)
+        with (
+            limit_resources(x.size),
+            fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
+        ):
+            outcome = encode_outcome(self, labels, weight)
+            sample = prepare_sample(self, x, outcome, weight, counted=False, order=1)
+            self.random_state_ = seed = draw_seed(self.random_state)
+            settings = replace(SETTINGS, on_iteration=on_iteration)
+            screening = screen(sample, self.evidence, settings, seed)
+            self._describe_screening(sample, screening)
+            if self.estimator is None:
+                self._fit_network(sample, screening, settings)
+                warn_about_convergence(self, screening.solution.unfinished)
+        if self.estimator is not None:
+            conclusive = screening.verdict.is_conclusive
+            self.decision_, self.used_features_ = self._decide(x, labels, weight, conclusive)
+            columns = _select(X, x, self.used_features_)
+            self.estimator_ = self._fit_estimator(columns, labels, weight)
+            self.converged_ = not screening.solution.unfinished
+        self.variables_ = describe_variables(
+            sample, screening.verdict, self.stable_features_, self.used_features_
+        )
 
     def check_stored(self) -> None:
         """Refuse a stored model whose parts do not belong together."""
+        self._check_parameters()
         if not hasattr(self, "decision_"):
             return
         masks = (self.stable_features_, self.used_features_)
         sound = all(mask.dtype == bool and mask.shape == (self.n_features_in_,) for mask in masks)
         if not sound or len(self.variables_) != self.n_features_in_ or len(self.classes_) != 2:
             raise ValueError("the variables of the model do not fit its features")
-        if self.screen_.n_features_in_ != self.n_features_in_:
-            raise ValueError("screen_ has another number of features than the model")
         inputs = self.n_features_in_ if self.estimator is None else int(masks[1].sum())
-        if getattr(self.estimator_, "n_features_in_", inputs) != inputs:
+        found = getattr(self.estimator_, "n_features_in_", inputs)
+        if isinstance(self.estimator_, FittedNetwork):
+            found = self.estimator_.encoder[0][0].shape[1]
+        if found != inputs or (self.estimator is None) != isinstance(
+            self.estimator_, FittedNetwork
+        ):
             raise ValueError(f"estimator_ is not fitted on {inputs} features")
+
+    def _check_parameters(self) -> None:
+        check_one_of(self, "guard", (True, False))
+        check_one_of(self, "device", ("auto", "cpu", "cuda"))
+        check_at_least(self, "cv", 2, integer=True)
+        make_evidence(self.evidence, seed=0)
 
     def _check_estimator(self, sample_weight: ArrayLike | None) -> None:
         if self.estimator is None:
@@ -201,48 +306,68 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
                 "an estimator that does."
             )
 
-    def _fit_estimator(self, columns: Any, y: Any, mass: FloatArray) -> Any:
+    def _describe_screening(self, sample: Sample, screening: "Screening") -> None:
+        verdict, w = screening.verdict, screening.solution.w
+        self.stable_features_ = sample.to_user_columns(verdict.stable)
+        self.share_through_outcome_ = verdict.share
+        self.sample_weight_ = sample.to_user_rows(w)
+        self.balance_report_ = report_balance(sample, w)
+
+    # --- without an estimator: a small network ---
+
+    def _fit_network(self, sample: Sample, screening: "Screening", settings: Settings) -> None:
+        verdict, w, seed = screening.verdict, screening.solution.w, self.random_state_
+        heads = NetworkHeads(
+            settings,
+            torch.as_tensor(verdict.stable, device=sample.device),
+            sample,
+            w,
+            screening.network,
+            lambda: start_network(None, sample, torch_generator(seed, "encoder", "refit")),
+        )
+        through = depend_through_outcome(sample)
+        choose = _choose_on_redrawn_rows if through else _choose_among_all
+        recipe = choose(heads, sample, w, settings, self.cv, seed)
+        (predictor,) = heads.fit(sample, w, [recipe])
+        assert predictor.network is not None
+        screening.solution.unfinished.extend([] if predictor.converged else ["refit"])
+        self.estimator_ = _store_network(sample, predictor)
+        used = (self.estimator_.encoder[0][0] != 0).any(axis=0)
+        self.used_features_ = np.asarray(used)
+        reason = "It predicted best on redrawn held-out rows."
+        if not verdict.is_conclusive:
+            reason = _explain_no_verdict(verdict.share)
+        chosen = "stable variables" if recipe.only_stable else "all variables"
+        table = pd.DataFrame(
+            {"candidate": [chosen], "n_variables": [int(used.sum())], "error": [np.nan]}
+        )
+        self.decision_ = Decision(table, chosen, reason)
+
+    # --- with an estimator ---
+
+    def _fit_estimator(self, columns: Any, y: Any, weight: FloatArray) -> Any:
         """A clone of the estimator, fitted under the sample weights if it takes them."""
         weighted = has_fit_parameter(self.estimator, "sample_weight")
         return clone(self.estimator).fit(
-            columns, y, **({"sample_weight": mass} if weighted else {})
+            columns, y, **({"sample_weight": weight} if weighted else {})
         )
 
-    # --- the decision ---
-
-    def _drops_by_verdict(self) -> bool:
-        """Whether there is a verdict to act on: features tied through the outcome, some stable."""
-        return self.screen_._through_outcome() and bool(self.stable_features_.any())
-
-    def _describe_screen(self) -> Decision:
-        everything = int(self.screen_.used_features_.sum())
-        if self._drops_by_verdict() and self.screen_.recipe_.only_stable:
-            chosen, reason = "stable variables", "They predicted best on redrawn held-out rows."
-        elif self._drops_by_verdict():
-            chosen, reason = "all variables", "They predicted best on redrawn held-out rows."
-        else:
-            chosen, reason = "all variables", _no_verdict(self.screen_.share_through_outcome_)
-        table = pd.DataFrame(
-            {"candidate": [chosen], "n_variables": [everything], "error": [np.nan]}
-        )
-        return Decision(table, chosen, reason)
-
-    def _decide(self, x: FloatArray, y: Any, mass: FloatArray) -> tuple[Decision, BoolArray]:
+    def _decide(
+        self, x: FloatArray, y: Any, weight: FloatArray, conclusive: bool
+    ) -> tuple[Decision, BoolArray]:
         """All variables, or the stable ones where the verdict can be followed."""
-        everything = np.ones(x.shape[1], dtype=bool)
-        stable = self.stable_features_
-        masks = {"all variables": everything}
-        if self._drops_by_verdict():
-            masks["stable variables"] = stable
+        masks = {"all variables": np.ones(x.shape[1], dtype=bool)}
+        if conclusive:
+            masks["stable variables"] = self.stable_features_
         errors = [np.nan] * len(masks)
-        if len(masks) == 1:
-            chosen, reason = "all variables", _no_verdict(self.screen_.share_through_outcome_)
+        if not conclusive:
+            chosen, reason = "all variables", _explain_no_verdict(self.share_through_outcome_)
         elif not self.guard:
             chosen, reason = "stable variables", "The verdict was followed without a guard."
         else:
             target = (y == self.classes_[1]).astype(np.float64)
-            errors = [self._held_out_error(x[:, mask], target, mass) for mask in masks.values()]
-            mean = float(np.average(target, weights=mass))
+            errors = [self._held_out_error(x[:, mask], target, weight) for mask in masks.values()]
+            mean = float(np.average(target, weights=weight))
             kept = _share_kept(mean * (1 - mean), *errors)
             follow = kept >= LEAST_KEPT
             chosen = "stable variables" if follow else "all variables"
@@ -254,9 +379,9 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
         table = pd.DataFrame({"candidate": list(masks), "n_variables": sizes, "error": errors})
         return Decision(table, chosen, reason), masks[chosen]
 
-    def _held_out_error(self, x: FloatArray, target: FloatArray, mass: FloatArray) -> float:
+    def _held_out_error(self, x: FloatArray, target: FloatArray, weight: FloatArray) -> float:
         """Root-mean-square error of the estimator's probabilities on held-out rows."""
-        seed = child_seed(self.screen_.random_state_, "guard")
+        seed = child_seed(self.random_state_, "guard")
         n_folds = min(int(self.cv), int(min(target.sum(), (1 - target).sum())))
         if n_folds < 2:
             return float("nan")
@@ -269,31 +394,20 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
             cv=folds,
             n_jobs=self.n_jobs,
             method="predict_proba",
-            params={"sample_weight": mass} if weighted else None,
+            params={"sample_weight": weight} if weighted else None,
         )[:, 1]
-        return float(np.sqrt(np.average((target - found) ** 2, weights=mass)))
-
-    def _describe_variables(self) -> pd.DataFrame:
-        effects = self.screen_.feature_effects_
-        unsure = not self._drops_by_verdict()
-        verdict = np.where(effects["stable"], "stable", "undecided" if unsure else "noisy")
-        return pd.DataFrame(
-            {
-                "variable": column_names(self, self.n_features_in_),
-                **{name: effects[name] for name in ("effect", "low", "high", "explaining_away")},
-                "probability_noisy": norm.sf(effects["explaining_away"] - CAUSE_Z),
-                "verdict": verdict,
-                "used": self.used_features_,
-            }
-        )
+        return float(np.sqrt(np.average((target - found) ** 2, weights=weight)))
 
     # --- prediction ---
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probability of each class, in the order of ``classes_``: (n_samples, 2)."""
         check_is_fitted(self)
-        if self.estimator is not None:
-            X = _select(X, validated(self, X, reset=False), self.used_features_)
+        x = validate(self, X, reset=False)
+        if self.estimator is None:
+            X = self.dichotomizer_.transform(x)
+        else:
+            X = _select(X, x, self.used_features_)
         probability: FloatArray = self.estimator_.predict_proba(X)
         return probability
 
@@ -309,12 +423,158 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, Storable, BaseEstima
         return tags
 
 
-def _select(X: Any, x: FloatArray, used: BoolArray) -> Any:
-    """The columns in use: of a frame with their names, of anything else as an array."""
-    return _safe_indexing(X, np.flatnonzero(used), axis=1) if hasattr(X, "columns") else x[:, used]
+@storable
+class StableFeatureSelector(SelectorMixin, BaseEstimator):
+    """Keep the variables whose tie to the outcome can be relied on: the screen as a transformer.
+
+    The first half of :class:`StableClassifier`. Where the verdict is not conclusive, all variables
+    are kept.
+
+    Parameters
+    ----------
+    evidence, random_state, device, verbose
+        As in :class:`StableClassifier`.
+
+    Attributes
+    ----------
+    variables_ : DataFrame
+        As in :class:`StableClassifier`.
+    stable_features_ : ndarray of bool
+    share_through_outcome_ : float
+
+    Examples
+    --------
+    >>> from stablepred import StableFeatureSelector
+    >>> from stablepred.data import SyntheticWorld
+    >>> world = SyntheticWorld("s_indep_v")
+    >>> train = world.sample(2000, bias_rate=0.75, random_state=0)
+    >>> selector = StableFeatureSelector(random_state=0).fit(train.X, train.y)
+    >>> sorted(selector.get_feature_names_out()) == sorted(world.stable_features)
+    True
+    """
+
+    stable_features_: BoolArray
+    used_features_: BoolArray
+    share_through_outcome_: float
+    variables_: pd.DataFrame
+    random_state_: int
+    n_features_in_: int
+
+    dichotomize = "mean"
+
+    save = save_method
+
+    def __init__(
+        self,
+        *,
+        evidence: str | Sequence[str | Evidence] = "auto",
+        random_state: RandomState = None,
+        device: str = "auto",
+        verbose: int = 0,
+    ) -> None:
+        self.evidence = evidence
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Judge the variables; parameters as of :meth:`StableClassifier.fit`."""
+
+        def fit(selector: Self) -> None:
+            x, labels = validate(selector, X, y, ensure_min_samples=3)
+            check_one_of(selector, "device", ("auto", "cpu", "cuda"))
+            weight = check_sample_weight(sample_weight, x)
+            with (
+                limit_resources(x.size),
+                fit_progress(type(selector).__name__, selector.verbose > 0) as on_iteration,
+            ):
+                outcome = encode_outcome(selector, labels, weight)
+                sample = prepare_sample(selector, x, outcome, weight, counted=False, order=1)
+                selector.random_state_ = draw_seed(selector.random_state)
+                settings = replace(SETTINGS, on_iteration=on_iteration)
+                screening = screen(sample, selector.evidence, settings, selector.random_state_)
+            verdict = screening.verdict
+            stable = sample.to_user_columns(verdict.stable)
+            selector.stable_features_ = stable
+            selector.share_through_outcome_ = verdict.share
+            selector.used_features_ = stable if verdict.is_conclusive else np.ones_like(stable)
+            selector.variables_ = describe_variables(
+                sample, verdict, stable, selector.used_features_
+            )
+
+        return fit_atomically(self, fit)
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.used_features_
+
+    def check_stored(self) -> None:
+        """Refuse a stored selector whose parts do not belong together."""
+        make_evidence(self.evidence, seed=0)
+        if hasattr(self, "variables_"):
+            for mask in (self.stable_features_, self.used_features_):
+                if mask.dtype != bool or mask.shape != (self.n_features_in_,):
+                    raise ValueError("the verdicts do not fit the features")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.classifier_tags = None
+        return tags
 
 
-def _no_verdict(share: float) -> str:
+# --- the screen ---
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Weights and verdict, with the network whose embedding may have been balanced."""
+
+    solution: Solution
+    network: AutoEncoder
+    verdict: Verdict
+
+
+def screen(sample: Sample, evidence: Any, settings: Settings, seed: int) -> Screening:
+    """Encoder, weights, evidence: weights balance the embedding.
+
+    Where features do not depend on each other through the outcome, they balance the features.
+    """
+    kinds = make_evidence(evidence, seed)
+    network = start_network(None, sample, torch_generator(seed, "encoder", 0))
+    solution = start_solution(sample)
+    train_encoder(sample, network, settings, solution)
+    if depend_through_outcome(sample):
+        learn_weights(sample, EmbeddedBalance(), network, settings, solution)
+    else:
+        learn_weights(sample, RawBalance(), None, settings, solution)
+    return Screening(solution, network, judge(sample, solution.w, kinds))
+
+
+def describe_variables(
+    sample: Sample, verdict: Verdict, stable: BoolArray, used: BoolArray
+) -> pd.DataFrame:
+    """One line per variable of the user's table."""
+    columns: dict[str, Any] = {"variable": sample.origin.names}
+    for name, scores in verdict.scores.items():
+        if name == "effect":
+            parts = {"effect": scores.score, "low": scores.low, "high": scores.high}
+            columns |= {key: sample.to_user_columns(values) for key, values in parts.items()}
+        else:
+            columns[name] = sample.to_user_columns(scores.score)
+    noisy = "noisy" if verdict.is_conclusive else "undecided"
+    probability = np.full(len(stable), 0.5)
+    probability[sample.origin.columns] = verdict.probability_noisy
+    columns |= {
+        "probability_noisy": probability,
+        "verdict": np.where(stable, "stable", noisy),
+        "used": used,
+    }
+    first = [name for name in ("variable", "effect", "low", "high") if name in columns]
+    return pd.DataFrame(columns)[[*first, *(name for name in columns if name not in first)]]
+
+
+def _explain_no_verdict(share: float) -> str:
     return (
         f"The variables do not depend on each other through the outcome (share {share:.2f}) or "
         "none is stable, so there is no reason to leave any out."
@@ -329,3 +589,51 @@ def _share_kept(variance: float, error_all: float, error_stable: float) -> float
     """
     explained = variance - error_all**2
     return (variance - error_stable**2) / explained if explained > 0 else 0.0
+
+
+def _select(X: Any, x: FloatArray, used: BoolArray) -> Any:
+    """The columns in use: of a frame with their names, of anything else as an array."""
+    return _safe_indexing(X, np.flatnonzero(used), axis=1) if hasattr(X, "columns") else x[:, used]
+
+
+# --- the recipe of the small network ---
+
+
+def _choose_on_redrawn_rows(
+    heads: NetworkHeads, sample: Sample, w: torch.Tensor, settings: Settings, cv: int, seed: int
+) -> Recipe:
+    """A head on the embedding under the weights, or a plain network on the stable variables."""
+    phi = heads.network.encode(sample.x)
+    path = [Recipe(strength, False, False) for strength in l1_path(sample, w, phi, settings)]
+    refits = [Recipe(0.0, "plain", True)] if heads.stable.any() else []
+    folds = lambda: shuffled_folds(sample, cv, seed)  # noqa: E731
+    return choose_recipe(heads, [*path, *refits], sample, w, ~heads.stable, folds, seed)
+
+
+def _choose_among_all(
+    heads: NetworkHeads, sample: Sample, w: torch.Tensor, settings: Settings, cv: int, seed: int
+) -> Recipe:
+    """A network on all variables under the weights, or without them if that is of no use.
+
+    A network trained on few effective rows is less sure of itself than a plain one; on rows like
+    those it was trained on that is a loss, elsewhere it is what keeps it stable.
+    """
+    weighted, plain = (Recipe(0.0, kind, only_stable=False) for kind in ("weighted", "plain"))
+    errors, constant = held_out_errors(
+        heads,
+        [weighted],
+        sample,
+        w,
+        lambda: shuffled_folds(sample, cv, seed),
+        lambda held, w, rng: iter([(held.features, torch.ones_like(w))]),
+        seed,
+    )
+    mean = float(sample.total(sample.mass @ sample.y))
+    useless = errors is not None and errors[0, 0] >= (mean * (1 - mean)) ** 0.5
+    return plain if useless or constant[0] else weighted
+
+
+def _store_network(sample: Sample, predictor: Predictor) -> FittedNetwork:
+    assert predictor.network is not None
+    layers = encoder_in_user_order(sample, predictor.network)
+    return FittedNetwork(layers, predictor.head.beta.cpu().numpy(), float(predictor.head.intercept))

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# A logit of this size is a certain prediction in double precision.
-LARGEST_LOGIT = 30.0
+# Log-odds of this size are a certain prediction in double precision.
+LARGEST_SCORE = 30.0
 
 
 class Binary:
@@ -21,8 +21,9 @@ class Binary:
         return functional.softplus((1 - 2 * y) * scores)
 
     def slopes(self, scores: Tensor, y: Tensor) -> Tensor:
-        """P(y = 1) - y."""
-        return torch.sigmoid(scores) - y
+        """P(y = 1) - y, without cancellation where the prediction is nearly certain."""
+        sign = 1 - 2 * y
+        return sign * torch.sigmoid(sign * scores)
 
     def curvature(self, scores: Tensor, y: Tensor) -> Tensor:
         """P(y = 1) P(y = 0)."""
@@ -35,7 +36,7 @@ class Binary:
 
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
         """Whether the right class has all the probability that a double can hold."""
-        return (2 * y - 1) * scores > LARGEST_LOGIT
+        return (2 * y - 1) * scores > LARGEST_SCORE
 
     def strata(self, y: Tensor) -> list[Tensor]:
         """The negative and the positive class."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from stablepred._validation import fit_atomically
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.fitting import take_over_when_done
 from stablepred.io.save import Storable, storable
 from stablepred.tables.columns import (
     Column,
@@ -101,7 +101,7 @@ class TableEncoder(Storable, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: object = None) -> Self:
         """Learn how to encode each column."""
         frame = as_frame(X)
-        return take_over_when_done(self, lambda attempt: attempt._fit(frame))
+        return fit_atomically(self, lambda attempt: attempt._fit(frame))
 
     def _fit(self, frame: pd.DataFrame) -> None:
         check_columns(list(frame.columns))

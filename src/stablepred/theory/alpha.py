@@ -22,7 +22,7 @@ from stablepred.theory.checks import (
     row_weights,
     whole_number,
 )
-from stablepred.weights.balancing import imbalance
+from stablepred.weights.raw import imbalance
 
 
 class MaximumImbalance(NamedTuple):

@@ -15,6 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from stablepred._random import child_seed
+from stablepred._validation import warn_user
 from stablepred.core.threads import threads_for
 from stablepred.exceptions import (
     ConstantPredictionWarning,
@@ -22,7 +23,7 @@ from stablepred.exceptions import (
     InputError,
     StablepredWarning,
 )
-from stablepred.models.base import SMALL_SHARE, StableEstimator, warn_user
+from stablepred.models.stages import SMALL_SHARE
 from stablepred.validation.environments import criterion_value, is_constant
 from stablepred.validation.made import Split
 
@@ -85,7 +86,7 @@ def candidate_model(estimator: Any, params: Params, seed: int) -> Any:
     except (ValueError, AttributeError) as error:
         raise InputError(f"param_grid does not fit the estimator: {error}") from error
     for part in (model, *model.get_params().values()):
-        if isinstance(part, StableEstimator):
+        if hasattr(part, "checkpoint"):
             part.set_params(checkpoint=None)
     seeds = {
         name: child_seed(seed, "estimator")

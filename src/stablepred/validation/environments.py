@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from stablepred.core.sharding import array_total, array_totals
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 
@@ -164,8 +163,7 @@ def is_constant(probability: FloatArray, target: FloatArray) -> bool:
 
 def _deviation(values: FloatArray) -> float:
     """Standard deviation over all rows."""
-    rows, first = array_totals(len(values), values.sum())
-    return float(np.sqrt(array_total(np.square(values - first / rows).sum()) / rows))
+    return float(values.std())
 
 
 # --- tables that are not 0/1 --------------------------------------------------------------------

@@ -14,6 +14,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
+from stablepred._validation import (
+    check_at_least,
+    check_one_of,
+    check_sample_weight,
+    column_names,
+    fit_atomically,
+    warn_user,
+)
 from stablepred.evaluation.metrics import listed_environments
 from stablepred.exceptions import (
     ConstantPredictionWarning,
@@ -21,9 +29,6 @@ from stablepred.exceptions import (
     InputError,
     StablepredWarning,
 )
-from stablepred.fitting import take_over_when_done
-from stablepred.models.base import at_least, one_of, warn_user
-from stablepred.preprocessing import checked_sample_weight, column_names
 from stablepred.validation.adaptive import adaptive_search
 from stablepred.validation.candidates import (
     Outcome,
@@ -215,7 +220,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self
         """
         kept: list[tuple[Rows, int, list[list[Outcome]]]] = []
-        take_over_when_done(self, lambda attempt: kept.append(attempt._search(X, y, sample_weight)))
+        fit_atomically(self, lambda attempt: kept.append(attempt._search(X, y, sample_weight)))
         rows, seed, outcomes = kept[0]
         if self.refit:
             best = candidate_model(self.estimator, self.best_params_, seed)
@@ -267,8 +272,8 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         )
 
     def _check_parameters(self) -> None:
-        one_of(self, "criterion", CRITERIA)
-        one_of(self, "sampler", (None, "optuna"))
+        check_one_of(self, "criterion", CRITERIA)
+        check_one_of(self, "sampler", (None, "optuna"))
         if self.sampler is not None and (
             self.n_iter is None or not isinstance(self.param_grid, dict) or not self.param_grid
         ):
@@ -276,11 +281,11 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "sampler='optuna' needs n_iter= and a param_grid that is one non-empty dict, but "
                 f"n_iter={self.n_iter!r} and param_grid={self.param_grid!r}."
             )
-        one_of(self, "validation", KINDS)
-        one_of(self, "refit", (True, False))
-        at_least(self, "stability_weight", 0)
+        check_one_of(self, "validation", KINDS)
+        check_one_of(self, "refit", (True, False))
+        check_at_least(self, "stability_weight", 0)
         if self.n_iter is not None:
-            at_least(self, "n_iter", 1, whole=True)
+            check_at_least(self, "n_iter", 1, integer=True)
         rates = np.asarray(self.rates, dtype=np.float64)
         if rates.ndim != 1 or len(rates) < 2 or not ((rates > 0) & (rates < 1)).all():
             raise InputError(
@@ -291,7 +296,7 @@ class StableSearchCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _training_rows(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
         array, labels = validate_data(self, X, y, dtype=None, ensure_all_finite=False)
         check_classification_targets(labels)
-        count = checked_sample_weight(sample_weight, array)
+        count = check_sample_weight(sample_weight, array)
         self.classes_ = np.unique(labels)
         if len(self.classes_) > 2:
             raise InputError(

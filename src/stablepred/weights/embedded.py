@@ -1,19 +1,13 @@
-"""Global balancing (paper, eqs. 4 and 17).
+"""Global balancing of an embedding (paper, eq. 17).
 
     L_Bal(v) = sum_j || phi(X_{-j})' (v * x_j) / v'x_j
                         - phi(X_{-j})' (v * (1 - x_j)) / v'(1 - x_j) ||^2
 
-Every column of X is a treatment in turn; X_{-j} is X with column j set to zero; phi is the
-identity (raw balancing) or an encoder (embedded balancing); ``v`` are the total row weights, the
-paper's W. A treatment that has no weight on one of its two sides has nothing to compare and
-contributes zero.
-
-With products of columns among the columns (order 2), a treatment and a covariate may be made of a
-common source column. ``shared[j, k]`` says so; such covariates are zeroed together with j, since
-no weights could balance them.
+as in ``raw.py``, with phi an encoder. Rows with x_ij = 0 are their own X_{-j} and need no second
+encoding.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -22,14 +16,16 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from stablepred.core.memory import room_to_keep
-from stablepred.core.sharding import largest, totals
+from stablepred.core.networks import AutoEncoder, Layer, encode_from
+from stablepred.core.objective import ValueAndGradient
+from stablepred.core.sharding import LOCAL, Local
+from stablepred.sample import Sample
+from stablepred.weights.raw import compare_sides
 
 # Rows x treatments that are encoded at once: few enough for a processor's cache, enough to keep a
 # GPU busy.
 CHUNK = {"cpu": 1 << 13, "cuda": 1 << 21}
 SMALLEST_CHUNK = 1 << 10
-# Rows whose products are taken at once: what is made of them stays in the processor's cache.
-BLOCK = 1 << 15
 # Numbers of a fixed encoder's embeddings that are made at once where they cannot be kept.
 TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
 
@@ -37,126 +33,43 @@ TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
 
 
-def _sides(on: Tensor, off: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Denominators of the two sides of every treatment, and whether both are there: each (p,)."""
-    # Relative to the total, so that the verdict does not depend on the scale of the weights.
-    least = weight * 1e-12
-    comparable = (on > least) & (off > least)
-    one = torch.ones_like(on)
-    return torch.where(comparable, on, one), torch.where(comparable, off, one), comparable
-
-
-def _side_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Weight with x_j = 1 and with x_j = 0 for every treatment, and the total weight."""
-    return v @ x, v @ (1 - x), v.sum()
-
-
-class RawSums(NamedTuple):
-    """The sums over rows from which L_Bal on raw features follows."""
-
-    gram: Tensor  # (p, p) x' diag(v) x
-    on: Tensor  # (p,) v'x
-    off: Tensor  # (p,) v'(1 - x)
-    weight: Tensor  # () sum of v
-
-    @classmethod
-    def of(cls, x: Tensor, v: Tensor) -> "RawSums":
-        """The sums over all rows."""
-        return cls(*totals(*_weighted_sums(x, v), v.sum()))
-
-    def plus(self, other: "RawSums", sign: int = 1) -> "RawSums":
-        """The sums with those over other rows added (or taken away)."""
-        pairs = zip(self, other, strict=True)
-        return RawSums(*(mine + sign * theirs for mine, theirs in pairs))
-
-
-def _allowed(comparable: Tensor, shared: Tensor | None) -> Tensor:
-    """Which (treatment, covariate) pairs count: (p, p)."""
-    if shared is None:
-        shared = torch.eye(len(comparable), dtype=torch.bool, device=comparable.device)
-    return comparable[:, None] & ~shared
-
-
-def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
-    """Weighted mean of feature k with x_j = 1 minus with x_j = 0, for all (j, k): (p, p)."""
-    return imbalance_from(RawSums.of(x, v), shared)
-
-
-def imbalance_from(sums: RawSums, shared: Tensor | None = None) -> Tensor:
-    """The imbalance that follows from sums over rows."""
-    gram, ones, *others = sums
-    on, off, comparable = _sides(ones, *others)
-    gaps = gram / on[:, None] - (ones[None, :] - gram) / off[:, None]
-    return gaps * _allowed(comparable, shared)
-
-
-def balance_and_gradient(
-    x: Tensor, v: Tensor, shared: Tensor | None = None, elsewhere: RawSums | None = None
-) -> tuple[Tensor, Tensor]:
-    """L_Bal on raw features and its gradient in ``v``, from one weighted Gram matrix.
-
-    ``elsewhere`` are the sums over rows that are not at hand, if there are any.
-
-    With g = gram, m = v'x, gaps G_jk = g_jk / on_j - (m_k - g_jk) / off_j and L = sum G^2, the
-    chain rule gives dL/dv_i = x_i' D x_i + a'x_i + b with
-
-        D_jk = 2 G_jk (1 / on_j + 1 / off_j)
-        a_k  = -2 sum_j G_jk / off_j - r_k - s_k,   b = sum_j s_j
-        r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
-    """
-    sums = RawSums.of(x, v)
-    gram, ones, *others = sums if elsewhere is None else sums.plus(elsewhere)
-    on, off, comparable = _sides(ones, *others)
-    rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
-    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(comparable, shared)
-    slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
-    slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
-    quadratic = 2 * gaps * (1 / on + 1 / off)[:, None]  # (p, p) D
-    linear = -2 * (gaps / off[:, None]).sum(0) - slope_on - slope_off  # (p,) a
-    # With 0/1 features x'Dx + a'x is the sum of (xD + a) x.
-    parts = [torch.addmm(linear, part, quadratic).mul_(part).sum(1) for part in _blocks(x)]
-    return gaps.square().sum(), torch.cat(parts) + slope_off.sum()
-
-
-def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """x'diag(v)x, v'x and v'(1 - x): (p, p), (p,) and (p,)."""
-    gram = x.new_zeros(x.shape[1], x.shape[1])
-    on, off = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
-    for part, weights in zip(_blocks(x), _blocks(v), strict=True):
-        gram.addmm_(part.T, weights[:, None] * part)
-        on += weights @ part
-        off += weights @ (1 - part)
-    return gram, on, off
-
-
-def _blocks(rows: Tensor) -> Sequence[Tensor]:
-    """Rows in pieces; a GPU takes them all at once."""
-    return (rows,) if rows.is_cuda else rows.split(BLOCK)
-
-
-def raw_balance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
-    """L_Bal on raw features."""
-    return imbalance(x, v, shared).square().sum()
-
-
 @dataclass(frozen=True)
-class RawBalance:
-    """L_Bal on raw features, as a function of the row weights alone."""
+class EmbeddedBalance:
+    """The loss above; ``standardize`` measures each coordinate in its standard deviations.
 
-    x: Tensor
-    shared: Tensor | None = None
+    Then shrinking the embedding gains nothing.
+    """
 
-    def __call__(self, v: Tensor) -> Tensor:
-        """L_Bal at the total row weights ``v``."""
-        return raw_balance(self.x, v, self.shared)
+    standardize: bool = True
 
-    def value_and_gradient(self, v: Tensor) -> tuple[Tensor, Tensor]:
-        """L_Bal and its gradient in ``v``."""
-        return balance_and_gradient(self.x, v, self.shared)
+    def prepare(self, sample: Sample, network: AutoEncoder | None) -> ValueAndGradient:
+        """The loss at a fixed network, as a function of the row weights alone."""
+        assert network is not None
+        scale = None
+        if self.standardize:
+            scale = embedding_scale(sample, network.encode(sample.x))
+        return FixedEncoder(network.encoder, sample.x, scale, sample.shared, sample.shards)
+
+    def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
+        """The loss at fixed weights, differentiable in the network."""
+        phi = network.encode(sample.x)
+        scale = embedding_scale(sample, phi) if self.standardize else None
+        removed = removed_embeddings(network.encoder, sample.x, sample.shared)
+        gaps = embedded_imbalance(
+            sample.x, sample.mass * w, phi, removed, scale, sample.shared, sample.shards
+        )
+        return gaps.square().sum()
+
+
+def embedding_scale(sample: Sample, phi: Tensor) -> Tensor:
+    """Standard deviation of each coordinate of the embedding over the training rows: (d,)."""
+    (mean,) = sample.shards.in_every_shard([sample.total(sample.mass @ phi)])
+    variance = sample.total(sample.mass @ (phi - mean).square())
+    return torch.as_tensor((variance + 1e-12).sqrt())
 
 
 def removed_embeddings(
-    layers: "list[tuple[Tensor, Tensor]]",
+    layers: list[Layer],
     x: Tensor,
     shared: Tensor | None = None,
     chunk: int | None = None,
@@ -181,13 +94,13 @@ def removed_embeddings(
         later = list(zip(flat[2::2], flat[3::2], strict=True))
         return encode_from(before[rows[part]] - removed, later)
 
-    def made(part: slice) -> Tensor:
+    def make(part: slice) -> Tensor:
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat):
             again: Tensor = checkpoint(encode, part, before, *flat, use_reentrant=False)
             return again
         return encode(part, before, *flat)
 
-    for part, embedded in _piecewise(made, len(rows), chunk or CHUNK[x.device.type]):
+    for part, embedded in _piecewise(make, len(rows), chunk or CHUNK[x.device.type]):
         yield rows[part], treatments[part], embedded
 
 
@@ -214,14 +127,6 @@ def _touched(x: Tensor, shared: Tensor | None) -> Tensor:
     return x if shared is None else ((x @ shared.to(x.dtype)) > 0).to(x.dtype)
 
 
-def encode_from(before: Tensor, layers: "list[tuple[Tensor, Tensor]]") -> Tensor:
-    """The rest of an encoder after the first layer's linear part: (m, d1) -> (m, d)."""
-    hidden = torch.sigmoid(before)
-    for weight, bias in layers:
-        hidden = torch.sigmoid(hidden @ weight.T + bias)
-    return hidden
-
-
 def embedded_imbalance(
     x: Tensor,
     v: Tensor,
@@ -229,6 +134,7 @@ def embedded_imbalance(
     removed: Iterable[RemovedChunk],
     scale: Tensor | None = None,
     shared: Tensor | None = None,
+    shards: Local = LOCAL,
 ) -> Tensor:
     """Weighted mean of phi_k(X_{-j}) with x_j = 1 minus with x_j = 0, for all (j, k): (p, d).
 
@@ -241,18 +147,19 @@ def embedded_imbalance(
     for rows, treatments, embedded in removed:
         weighted = v[rows, None] * embedded
         if shared is None:
-            treated = _added(treated, treatments, weighted)
+            treated = _add(treated, treatments, weighted)
         else:
             side = x[rows, treatments][:, None]
-            treated = _added(treated, treatments, weighted * side)
-            control = _added(control, treatments, weighted * (1 - side))
-    treated, control, *sides = totals(treated, control, *_side_sums(x, v))
-    on, off, comparable = _sides(*sides)
+            treated = _add(treated, treatments, weighted * side)
+            control = _add(control, treatments, weighted * (1 - side))
+    sums = (v @ x, v @ (1 - x), v.sum())
+    treated, control, *sides = shards.totals(treated, control, *sums)
+    on, off, comparable = compare_sides(*sides)
     gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
     return gaps if scale is None else gaps / scale
 
 
-def _added(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
+def _add(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
     """Add to the sums of each treatment its values, which stand together; in a fixed order."""
     if not values.is_cuda:
         return sums.index_add(0, treatments, values)
@@ -261,7 +168,7 @@ def _added(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
     return sums + torch.stack([own.sum(0) for own in values.split(sizes)])
 
 
-class EmbeddedBalance:
+class FixedEncoder:
     """L_Bal on the embedding of a fixed encoder, as a function of the row weights alone.
 
     The embeddings with a column removed are kept where there is room. Where there is not, they are
@@ -272,36 +179,34 @@ class EmbeddedBalance:
 
     def __init__(
         self,
-        layers: "list[tuple[Tensor, Tensor]]",
+        layers: list[Layer],
         x: Tensor,
         scale: Tensor | None,
         shared: Tensor | None = None,
+        shards: Local = LOCAL,
         keep_at_most: int | None = None,
     ) -> None:
         (self._first, bias), *self._rest = layers
+        self._shards = shards
         self._shared = shared
         self._scale = x.new_ones(()) if scale is None else scale
         self._on = x.T.contiguous()  # (p, n)
         self._off = 1 - self._on
         self._untouched = self._off if shared is None else 1 - _touched(x, shared).T
         self._before = x @ self._first.T + bias  # (n, d1)
-        self._phi = self._encoded(self._before.sigmoid())  # (d, n)
+        self._phi = self._encode(self._before.sigmoid())  # (d, n)
         sizes = len(x) - self._untouched.sum(1)
         self._sizes = [int(size) for size in sizes.tolist()]  # rows that a treatment touches
         # Processes that share the rows send a message for each part: all must cut alike.
-        numbers = [int(size) * len(self._phi) for size in largest(sizes).tolist()]
+        numbers = [int(size) * len(self._phi) for size in shards.largest(sizes).tolist()]
         room = room_to_keep(x.device) if keep_at_most is None else keep_at_most
-        self._kept = self._all_made() if sum(numbers) <= room else None
-        if largest(float(self._kept is None)):
+        self._kept = self._make_all() if sum(numbers) <= room else None
+        if shards.largest(float(self._kept is None)):
             self._kept = None
         most = sum(numbers) if self._kept is not None else TOGETHER[x.device.type]
         self._parts = list(_consecutive(numbers, most))
 
-    def __call__(self, v: Tensor) -> Tensor:
-        """L_Bal at the total row weights ``v``."""
-        return self._evaluated(v)[0]
-
-    def value_and_gradient(self, v: Tensor) -> tuple[Tensor, Tensor]:
+    def __call__(self, v: Tensor) -> tuple[Tensor, Tensor]:
         """L_Bal and its gradient in ``v``.
 
         With T_j and C_j the weighted means of phi(X_{-j}) with x_j = 1 and with x_j = 0, s the
@@ -311,7 +216,7 @@ class EmbeddedBalance:
                       - sum_j x_ij T_j'H_j / on_j + sum_j (1 - x_ij) C_j'H_j / off_j
         """
         gradient = torch.zeros_like(v)
-        value, (on, off, treated, control, _, slopes) = self._evaluated(v, gradient)
+        value, (on, off, treated, control, _, slopes) = self._evaluate(v, gradient)
         slope_on = (slopes * treated).sum(1) / on  # (p,)
         slope_off = (slopes * control).sum(1) / off
         gradient += slope_off.sum() - (slope_on + slope_off) @ self._on
@@ -319,21 +224,21 @@ class EmbeddedBalance:
         gradient -= untouched.mul_(self._phi).sum(0)
         return value, gradient
 
-    def _evaluated(self, v: Tensor, gradient: Tensor | None = None) -> "tuple[Tensor, _Compared]":
+    def _evaluate(self, v: Tensor, gradient: Tensor | None = None) -> "tuple[Tensor, _Compared]":
         """L_Bal and its parts; the gradient through the rows without a column is added up."""
         on, off = self._on @ v, self._off @ v
         control = self._untouched @ (v * self._phi).T  # (p, d)
         found = []
         for part in self._parts:
-            slices = self._made(part) if self._kept is None else self._kept
-            one = self._compared(slices, v, control[part], (on[part], off[part], v.sum()), part)
+            slices = self._make(part) if self._kept is None else self._kept
+            one = self._compare(slices, v, control[part], (on[part], off[part], v.sum()), part)
             if gradient is not None:
                 self._add_slopes(slices, one, part, gradient)
             found.append(one)
         compared = _Compared(*(torch.cat(parts) for parts in zip(*found, strict=True)))
         return compared.gaps.square().sum(), compared
 
-    def _compared(
+    def _compare(
         self,
         slices: "list[_Slice]",
         v: Tensor,
@@ -350,8 +255,8 @@ class EmbeddedBalance:
                 control[k] += embedded @ (weights * (1 - side))
                 weights = weights * side
             means.append(embedded @ weights)
-        treated, control, *sums = totals(torch.stack(means), control, *sides)
-        on, off, comparable = _sides(*sums)
+        treated, control, *sums = self._shards.totals(torch.stack(means), control, *sides)
+        on, off, comparable = compare_sides(*sums)
         treated, control = treated / on[:, None], control / off[:, None]
         gaps = (treated - control) * comparable[:, None] / self._scale
         return _Compared(on, off, treated, control, gaps, 2 * gaps / self._scale)
@@ -369,13 +274,13 @@ class EmbeddedBalance:
                 along *= side - (1 - side) * (on[k] / off[k])
             gradient.index_add_(0, rows, along)
 
-    def _all_made(self) -> "list[_Slice] | None":
+    def _make_all(self) -> "list[_Slice] | None":
         try:
-            return self._made(slice(0, len(self._sizes)))
+            return self._make(slice(0, len(self._sizes)))
         except torch.cuda.OutOfMemoryError:
             return None
 
-    def _made(self, part: slice) -> "list[_Slice]":
+    def _make(self, part: slice) -> "list[_Slice]":
         """Embeddings without the columns of some treatments."""
         _, rows = (self._untouched[part] == 0).nonzero(as_tuple=True)
         own = rows.split(self._sizes[part])
@@ -390,12 +295,12 @@ class EmbeddedBalance:
                 shared = self._on[:, rows[piece]] * self._shared[:, j : j + 1]
                 removed = (self._first @ shared).T  # (m, d1)
             before = self._before.index_select(0, rows[piece]) - removed
-            return self._encoded(before.sigmoid_())
+            return self._encode(before.sigmoid_())
 
         pieces = [made for _, made in _piecewise(encode, len(rows), CHUNK[rows.device.type])]
         return pieces[0] if len(pieces) == 1 else torch.cat([self._phi[:, :0], *pieces], 1)
 
-    def _encoded(self, hidden: Tensor) -> Tensor:
+    def _encode(self, hidden: Tensor) -> Tensor:
         """The rest of the encoder after the first layer: (m, d1) -> (d, m)."""
         hidden = hidden.T
         for weight, bias in self._rest:

@@ -1,0 +1,164 @@
+"""The border: what users pass is checked here, once, and nowhere else.
+
+Arrays and frames, sample weights, names, parameters, and the contract of ``fit``.
+"""
+
+import copy
+import os
+import sys
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from stablepred.exceptions import InputError
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+# Weights beyond 2 to this power, or below its inverse, are scaled; the scale does not matter.
+LARGE_EXPONENT = 300
+
+
+def fit_atomically(estimator: Any, fit: Callable[[Any], None]) -> Any:
+    """Fit a copy without fitted attributes; take its state over once ``fit`` has returned.
+
+    A failed or interrupted fit leaves a fitted model as it was.
+    """
+    attempt = copy.copy(estimator)
+    for name in [name for name in vars(attempt) if name.endswith("_")]:
+        delattr(attempt, name)
+    fit(attempt)
+    vars(estimator).clear()
+    vars(estimator).update(vars(attempt))
+    return estimator
+
+
+# --- data ---
+
+
+def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
+    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
+
+    Row by row in memory, however it came: the last bits of a sum depend on that.
+    """
+    try:
+        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
+    except (ValueError, TypeError) as error:
+        text, dates = _text_columns(X), _date_columns(X)
+        if dates:
+            raise InputError(
+                f"features must be numbers, but dates were found in {', '.join(dates)}. Replace "
+                "such columns by numbers, for example the days since a fixed date, or leave them "
+                "out."
+            ) from error
+        if not text or "could not convert" not in str(error):
+            raise
+        raise InputError(
+            f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
+            "columns first, for example with stablepred.TableEncoder."
+        ) from error
+
+
+def _text_columns(X: Any) -> list[str]:
+    """Columns of a frame that hold text, each with an example."""
+    found = []
+    for name in getattr(X, "columns", ()):
+        texts = [value for value in np.asarray(X[name]).tolist() if isinstance(value, str)]
+        if texts:
+            found.append(f"{name!r} (e.g. {texts[0]!r})")
+    return found
+
+
+def _date_columns(X: Any) -> list[str]:
+    """Columns of a frame that hold dates."""
+    columns = getattr(X, "columns", ())
+    return [repr(name) for name in columns if np.asarray(X[name][:1]).dtype.kind in "mM"]
+
+
+def check_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
+    """Sample weights as an array: one per row, not negative, not all zero."""
+    weight: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
+    if (weight < 0).any():
+        row = int(np.flatnonzero(weight < 0)[0])
+        raise InputError(
+            f"sample_weight must not be negative, but row {row} has {weight[row]:g}. "
+            "Negative values in data passed as weights have no meaning; drop such rows."
+        )
+    if not (weight > 0).any():
+        raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
+    exponent = int(np.frexp(weight.max())[1])
+    if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
+        weight = np.ldexp(weight, -exponent)
+    return weight
+
+
+def check_binary(x: FloatArray, names: list[str]) -> None:
+    """Refuse features with values other than 0 and 1, by name."""
+    for name, values in zip(names, x.T, strict=True):
+        distinct = np.unique(values)
+        if not np.isin(distinct, (0.0, 1.0)).all():
+            examples = ", ".join(f"{value:g}" for value in distinct[:4])
+            raise InputError(
+                f"feature {name!r} must be 0/1 to be balanced, but has {len(distinct)} distinct "
+                f"values (e.g. {examples}). Set dichotomize='mean', or put a Dichotomizer before "
+                "this estimator."
+            )
+
+
+def column_names(estimator: Any, n_features: int) -> list[str]:
+    """The names an estimator was given, or x0, x1, ... as scikit-learn numbers them."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{j}" for j in range(n_features)] if names is None else [str(n) for n in names]
+
+
+# --- parameters ---
+
+
+def check_at_least(estimator: Any, name: str, least: float, *, integer: bool = False) -> None:
+    """Check that a parameter is a finite number of at least ``least``."""
+    value = getattr(estimator, name)
+    kind = Integral if integer else Real
+    if isinstance(value, bool) or not isinstance(value, kind) or not least <= float(value) < np.inf:
+        number = "an integer" if integer else "a finite number"
+        raise InputError(f"{name} must be {number} of at least {least}, but is {value!r}.")
+
+
+def check_one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
+    """Check that a parameter has one of the allowed values."""
+    value = getattr(estimator, name)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not any(type(value) is type(choice) and value == choice for choice in allowed):
+        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}.")
+
+
+def check_checkpoint(path: Any) -> None:
+    """Refuse what cannot be the path of a file, before any work is done."""
+    if path is None:
+        return
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"checkpoint must be the path of a file or None, but is {path!r}.")
+    if not Path(path).parent.is_dir():
+        raise InputError(f"checkpoint is to be {path}, but there is no folder {Path(path).parent}.")
+
+
+# --- warnings ---
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's own code that led here."""
+    warnings.warn(message, category, stacklevel=_levels_to_user())
+
+
+def _levels_to_user() -> int:
+    """Frames from the caller of ``warnings.warn`` up to the first one outside this package."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and "stablepred" in frame.f_globals.get("__name__", ""):
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level

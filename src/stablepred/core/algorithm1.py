@@ -1,0 +1,110 @@
+"""Algorithm 1 of the paper: W, beta and theta in turn, each lowering L_mix."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from torch import Tensor
+
+from stablepred.core.descent import Block, Evaluate
+from stablepred.core.differentiation import value_and_gradients
+from stablepred.core.head import Head, fit_head, zero_head
+from stablepred.core.loop import Settings, Solution, repeat
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import (
+    NetworkLoss,
+    all_terms,
+    loss_of_weights,
+    row_losses_and_errors,
+    weighted_sum,
+)
+from stablepred.core.row_weights import RowWeights
+from stablepred.sample import Sample
+from stablepred.weights.base import Balance, DeepBalance
+
+
+def algorithm1(
+    sample: Sample, network: AutoEncoder | None, balance: Balance, settings: Settings
+) -> Solution:
+    """Minimise L_mix over W, beta and (with a network) theta; it never rises.
+
+    GBR is the case without a network: phi(X) = X.
+    """
+    weights = RowWeights(sample, settings.least_share)
+    theta = None if network is None else Block(network.parameters())
+    solution = Solution(weights.w, zero_head(embed(sample, network)), network)
+    l_bal = balance.prepare(sample, network)
+
+    def terms() -> dict[str, Tensor]:
+        value, _ = l_bal(sample.mass * weights.w)
+        return all_terms(sample, weights.w, solution.head, network, value, settings.outcome)
+
+    def iterate() -> float:
+        nonlocal l_bal
+        # W: balance and penalties, weighted losses and reconstruction errors.
+        losses = row_losses_and_errors(sample, solution.head, network, settings.outcome)
+        weights.lower(loss_of_weights(sample, settings.strengths, l_bal, *losses))
+        # beta: a weighted elastic-net regression on phi(X).
+        phi = embed(sample, network)
+        solution.head = fit_weighted_head(sample, weights.w, phi, settings, solution.head)
+        # theta: everything that depends on the embedding.
+        if network is not None and theta is not None:
+            deep = cast(DeepBalance, balance)
+            theta.lower(loss_of_network(sample, weights.w, solution.head, network, deep, settings))
+            l_bal = balance.prepare(sample, network)
+        return solution.record(terms(), settings.strengths)
+
+    start = float(weighted_sum(terms(), settings.strengths))
+    blocks = [] if theta is None else [theta]
+    repeat("alternating", iterate, solution, settings, [weights, *blocks], start)
+    solution.w, solution.floored = weights.w, weights.floored
+    return solution
+
+
+def embed(sample: Sample, network: AutoEncoder | None) -> Tensor:
+    """phi(X): the embedding, or the features themselves."""
+    return sample.features if network is None else network.encode(sample.x)
+
+
+def fit_weighted_head(
+    sample: Sample, w: Tensor, phi: Tensor, settings: Settings, start: Head
+) -> Head:
+    """The update of beta."""
+    return fit_head(
+        sample,
+        phi.detach(),
+        sample.mass * w,
+        l2=settings.strengths.l2,
+        l1=settings.strengths.l1,
+        fit_intercept=settings.fit_intercept,
+        outcome=settings.outcome,
+        start=start,
+    )
+
+
+def loss_of_network(
+    sample: Sample,
+    w: Tensor,
+    head: Head,
+    network: AutoEncoder,
+    balance: DeepBalance,
+    settings: Settings,
+) -> Evaluate:
+    """L_mix as a function of theta alone, with its gradient."""
+    strengths, n_encoder = settings.strengths, 2 * len(network.encoder)
+    network_loss = NetworkLoss(sample, w, strengths, settings.outcome)
+
+    def balance_of(encoder: Sequence[Tensor]) -> Tensor:
+        everywhere = sample.shards.in_every_shard(encoder)
+        rebuilt = network.rebuild([*everywhere, *network.parameters()[n_encoder:]])
+        return balance.of_network(sample, w, rebuilt)
+
+    def evaluate() -> tuple[Tensor, list[Tensor]]:
+        loss, (*gradients, _, _) = network_loss(network, head)
+        if strengths.balance > 0:
+            value, slopes = value_and_gradients(balance_of, network.parameters()[:n_encoder])
+            loss += strengths.balance * value
+            for gradient, slope in zip(gradients[:n_encoder], slopes, strict=True):
+                gradient += strengths.balance * slope
+        return loss, gradients
+
+    return evaluate

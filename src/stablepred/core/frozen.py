@@ -1,0 +1,99 @@
+"""FWDGBR and RFWDGBR (paper, section 4.2.3): W is fixed, and beta and theta go on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from torch import Tensor
+
+from stablepred.core.algorithm1 import embed, fit_weighted_head
+from stablepred.core.descent import Block
+from stablepred.core.differentiation import pull_back
+from stablepred.core.head import zero_head
+from stablepred.core.loop import Settings, Solution, repeat
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import NetworkLoss, all_terms
+from stablepred.core.row_weights import scale_to_mean_one
+from stablepred.sample import Sample
+from stablepred.weights.base import DeepBalance
+
+
+@dataclass(frozen=True)
+class FrozenWeights:
+    """When the weights are fixed, and what bounds the network from then on.
+
+    FWDGBR minimises L_Pre / sum(W) + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
+    + lambda_7 ||theta||^2 over beta and theta once W is fixed. RFWDGBR (``reduced=True``) drops
+    reconstruction, decoder and lambda_7, and bounds ||A^(k)||_F^2 of each layer of the encoder.
+
+    Parameters
+    ----------
+    after : int or None, default=None
+        Iterations of the weights; None takes half of ``max_iter``.
+    reduced : bool, default=False
+        Whether to fit RFWDGBR.
+    bias_bound : float or None, default=None
+        Bound on ||b^(k)||_2 of each layer of the encoder.
+    network_bound : float or None, default=None
+        Bound on ||A^(k)||_F^2 with ``reduced``; None takes each layer's own value at the moment
+        the weights are fixed.
+    """
+
+    after: int | None = None
+    reduced: bool = False
+    bias_bound: float | None = None
+    network_bound: float | None = None
+
+    def count_iterations(self, max_iter: int) -> int:
+        """Iterations before the weights are fixed."""
+        return max(1, max_iter // 2) if self.after is None else min(self.after, max_iter)
+
+
+def fit_under_fixed_weights(
+    sample: Sample,
+    solution: Solution,
+    settings: Settings,
+    frozen: FrozenWeights,
+    balance: DeepBalance,
+) -> Solution:
+    """Go on from a solution under its weights; L_Bal and the terms of W leave the objective."""
+    assert solution.network is not None
+    free = solution.network.copy()
+    matrix_bounds = None
+    strengths = replace(settings.strengths, balance=0.0, weight_l2=0.0, weight_sum=0.0)
+    if frozen.reduced:
+        own = [float(weight.square().sum()) for weight, _ in free.encoder]
+        bound = frozen.network_bound
+        matrix_bounds = own if bound is None else [bound] * len(own)
+        strengths = replace(strengths, reconstruction=0.0, network_l2=0.0)
+    settings = replace(settings, strengths=strengths)
+    w = scale_to_mean_one(sample, solution.w)
+    block = Block(free.parameters())
+    network_loss = NetworkLoss(sample, w, strengths, settings.outcome)
+
+    def bound_all(parameters: Sequence[Tensor]) -> AutoEncoder:
+        return free.rebuild(parameters).bound(matrix_bounds, frozen.bias_bound)
+
+    network = bound_all(free.parameters())
+    phi = embed(sample, network)
+    result = replace(solution, w=w, network=network)
+    # That the weights were stopped by then is the plan, not a failure to converge.
+    result.unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
+    result.head = fit_weighted_head(sample, w, phi, settings, zero_head(phi))
+
+    def evaluate() -> tuple[Tensor, Sequence[Tensor]]:
+        loss, (*gradients, _, _) = network_loss(bound_all(free.parameters()), result.head)
+        through = pull_back(lambda v: bound_all(v).parameters(), free.parameters(), gradients)
+        return loss, through
+
+    def update() -> float:
+        block.lower(evaluate)
+        network = bound_all(free.parameters())
+        phi = embed(sample, network)
+        result.head = fit_weighted_head(sample, w, phi, settings, result.head)
+        imbalance = balance.of_network(sample, w, network)
+        terms = all_terms(sample, w, result.head, network, imbalance, settings.outcome)
+        return result.record(terms, strengths)
+
+    repeat("fixed weights", update, result, settings, [block])
+    result.network = bound_all(free.parameters())
+    return result

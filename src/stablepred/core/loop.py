@@ -1,0 +1,129 @@
+"""The loop that all solvers share: settings, where a solution stands, progress and checkpoints."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from stablepred.core.checkpoint import Checkpoint, State
+from stablepred.core.head import Head
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import TERMS, Strengths, Terms, weighted_sum
+from stablepred.outcomes.base import Outcome
+from stablepred.outcomes.binary import BINARY
+
+OnIteration = Callable[[str, int, float], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to solve: strengths, guards and stopping."""
+
+    strengths: Strengths
+    fit_intercept: bool = True
+    least_share: float = 0.0
+    max_iter: int = 100
+    tol: float = 1e-4
+    outcome: Outcome = BINARY
+    on_iteration: OnIteration = lambda stage, iteration, total: None
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+
+
+@dataclass
+class Solution:
+    """Where a solver stands, and how it got there."""
+
+    w: Tensor  # (m,)
+    head: Head
+    network: AutoEncoder | None = None
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {name: [] for name in ("total", *TERMS)}
+    )
+    unfinished: list[str] = field(default_factory=list)  # stages stopped by max_iter
+    floored: bool = False  # the effective sample size met its floor
+
+    def record(self, terms: Terms, strengths: Strengths) -> float:
+        """Append one line to the history and return the total."""
+        total = float(weighted_sum(terms, strengths))
+        for name in TERMS:
+            self.history[name].append(float(terms[name]) if name in terms else 0.0)
+        self.history["total"].append(total)
+        return total
+
+
+class Part(Protocol):
+    """Variables that a loop changes."""
+
+    def state(self) -> State: ...  # noqa: D102
+    def restore(self, state: State) -> None: ...  # noqa: D102
+
+
+def repeat(
+    stage: str,
+    update: Callable[[], float],
+    solution: Solution,
+    settings: Settings,
+    parts: Sequence[Part],
+    start: float = float("inf"),
+) -> None:
+    """Update until the objective settles or ``max_iter`` is reached.
+
+    ``update`` returns the objective; ``parts`` are the variables that it changes, besides the head
+    of the solution. One iteration is one update of a block, of several L-BFGS steps.
+    """
+    loop = _Loop(start, settings.max_iter, solution, parts, len(solution.history["total"]))
+    settings.checkpoint.begin(stage, loop.restore)
+    while not loop.is_over:
+        value = update()
+        settings.on_iteration(stage, loop.done, value)
+        loop.settled = loop.last - value <= settings.tol * abs(value)
+        loop.done, loop.last = loop.done + 1, value
+        settings.checkpoint.keep(loop.state)
+    settings.checkpoint.end(loop.state)
+    if not loop.settled:
+        solution.unfinished.append(stage)
+
+
+@dataclass
+class _Loop:
+    """Where a loop stands, as a checkpoint keeps it."""
+
+    last: float
+    max_iter: int
+    solution: Solution
+    parts: Sequence[Part]
+    first_line: int  # of the history that is this loop's own
+    done: int = 0
+    settled: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        return self.settled or self.done >= self.max_iter
+
+    def state(self) -> State:
+        """Everything that the next iteration depends on; when it is over, the result alone."""
+        head, history = self.solution.head, self.solution.history
+        parts = [part.state() for part in self.parts]
+        return {
+            "done": self.done,
+            "last": self.last,
+            "settled": self.settled,
+            "head": [head.beta.detach(), head.intercept.detach(), head.converged],
+            "history": torch.tensor(
+                [values[self.first_line :] for values in history.values()], dtype=torch.float64
+            ),
+            "parts": [part | {"memory": {}} for part in parts] if self.is_over else parts,
+        }
+
+    def restore(self, state: State) -> None:
+        """Go on from a state."""
+        self.done, self.last, self.settled = state["done"], state["last"], state["settled"]
+        beta, intercept, converged = state["head"]
+        self.solution.head = Head(beta, intercept, converged).to(self.solution.head.beta.device)
+        lines = state["history"].tolist()
+        for values, own in zip(self.solution.history.values(), lines, strict=True):
+            values[self.first_line :] = own
+        for part, kept in zip(self.parts, state["parts"], strict=True):
+            part.restore(kept)

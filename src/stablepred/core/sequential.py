@@ -1,0 +1,90 @@
+"""The stages one after the other: the encoder, then the weights on its fixed embedding.
+
+Neither stage sees the other's loss, so that the weights cannot lower the prediction loss by leaving
+the rows that are hard to predict, nor the encoder the balancing loss by shrinking.
+"""
+
+import torch
+from torch import Tensor
+
+from stablepred.core.descent import Block
+from stablepred.core.head import Head, zero_head
+from stablepred.core.loop import Settings, Solution, repeat
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import NetworkLoss, all_terms, loss_of_weights
+from stablepred.core.row_weights import RowWeights, scale_to_mean_one
+from stablepred.sample import Sample
+from stablepred.weights.base import Balance, DeepBalance
+
+
+def start_solution(sample: Sample) -> Solution:
+    """Equal weights and a head that predicts one half everywhere."""
+    return Solution(torch.ones_like(sample.mass), zero_head(sample.features))
+
+
+def train_encoder(
+    sample: Sample,
+    network: AutoEncoder,
+    settings: Settings,
+    solution: Solution,
+    *,
+    start: Head | None = None,
+    recorded: DeepBalance | None = None,
+) -> None:
+    """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1.
+
+    From the network and the head as they are given; the network itself is changed, and both become
+    the solution's. L_Bal costs more than a step: only if it is ``recorded`` the history has lines
+    of this stage.
+    """
+    ones = torch.ones_like(sample.mass)
+    head = zero_head(network.encoder[-1][0].T) if start is None else start.to(sample.device)
+    head = Head(head.beta.clone(), head.intercept.clone())
+    trained = [head.beta, head.intercept] if settings.fit_intercept else [head.beta]
+    block = Block([*network.parameters(), *trained])
+    network_loss = NetworkLoss(sample, ones, settings.strengths, settings.outcome)
+    solution.network, solution.head = network, head
+
+    def evaluate() -> tuple[Tensor, list[Tensor]]:
+        loss, gradients = network_loss(network, head)
+        return loss, gradients[: len(block.variables)]
+
+    def update() -> float:
+        value = block.lower(evaluate, again=True)
+        if recorded is not None:
+            balance = recorded.of_network(sample, ones, network)
+            terms = all_terms(sample, ones, head, network, balance, settings.outcome)
+            solution.record(terms, settings.strengths)
+        return value
+
+    repeat("encoder", update, solution, settings, [block])
+    solution.head = head
+
+
+def learn_weights(
+    sample: Sample,
+    balance: Balance,
+    network: AutoEncoder | None,
+    settings: Settings,
+    solution: Solution,
+) -> None:
+    """Minimise lambda_1 L_Bal + lambda_3 ||W||^2 + lambda_6 (sum W - 1)^2 from w = 1.
+
+    ``network`` is the one whose embedding is balanced; None balances the features. The weights of
+    the solution get mean one.
+    """
+    weights = RowWeights(sample, settings.least_share)
+    l_bal = balance.prepare(sample, network)
+    loss = loss_of_weights(sample, settings.strengths, l_bal)
+
+    def update() -> float:
+        value = weights.lower(loss, again=True)
+        w = weights.w
+        imbalance, _ = l_bal(sample.mass * w)
+        terms = all_terms(sample, w, solution.head, solution.network, imbalance, settings.outcome)
+        solution.record(terms, settings.strengths)
+        return value
+
+    repeat("weights", update, solution, settings, [weights])
+    solution.floored |= weights.floored
+    solution.w = scale_to_mean_one(sample, weights.w)

@@ -1,0 +1,46 @@
+"""What a kind of evidence must offer. A new one is one class."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from stablepred.sample import Sample
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What one kind of evidence says of each feature, (p,) each.
+
+    Attributes
+    ----------
+    score, error : arrays
+        A number for each feature, and its standard error.
+    low, high : arrays
+        Ends of its 95 % interval.
+    stable : array of bool
+        Whether this kind of evidence, taken alone, calls the feature stable.
+    """
+
+    score: FloatArray
+    error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    stable: NDArray[np.bool_]
+
+
+class Evidence(Protocol):
+    """A kind of evidence on which features are stably tied to the outcome."""
+
+    @property
+    def name(self) -> str:
+        """The name of its column in ``variables_``."""
+        ...
+
+    def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
+        """Judge every feature under the balancing weights ``w``; None where it does not apply."""
+        ...

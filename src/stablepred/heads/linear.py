@@ -1,0 +1,100 @@
+"""A linear head on the features, under the balancing weights.
+
+lambda_5 drops features; a refit keeps the features that survive and fits them without it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stablepred.core.head import Head, fit_head, zero_head
+from stablepred.core.loop import Settings
+from stablepred.heads.choice import Predictor, Recipe
+from stablepred.sample import Sample
+
+PATH_LENGTH = 10
+
+
+@dataclass(frozen=True)
+class LinearHeads:
+    """Weighted elastic-net regressions on all features or on the stable ones."""
+
+    settings: Settings
+    stable: Tensor  # (p,) mask
+
+    def recipes(
+        self, sample: Sample, w: Tensor, l1: float | str, refit: bool | str
+    ) -> Iterator[Recipe]:
+        """The path of lambda_5, on all features and on the stable ones, with each refit."""
+        some = l1 == "auto" and bool(self.stable.any() & ~self.stable.all())
+        path = l1_path(sample, w, sample.features, self.settings)
+        strengths = path if l1 == "auto" else [float(l1)]
+        for only_stable in (False, True) if some else (False,):
+            for strength in strengths:
+                for kind in (False, "weighted") if refit == "auto" else (refit,):
+                    yield Recipe(strength, kind, only_stable)
+
+    def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
+        """Sparse heads along the path, each started at the one before; then the refits."""
+        sparse: dict[tuple[float, bool], Head] = {}
+        last = zero_head(sample.features)
+        predictors = []
+        for recipe in recipes:
+            key = (recipe.l1, recipe.only_stable)
+            if key not in sparse:
+                allowed = self.stable | (not recipe.only_stable)
+                last = self._fit_columns(sample, w, allowed, recipe.l1, last)
+                sparse[key] = last
+            head = sparse[key]
+            survivors = head.beta != 0
+            if recipe.refit is not False and survivors.any():
+                head = self._fit_columns(sample, w, survivors, 0.0, head)
+            predictors.append(Predictor(head))
+        return predictors
+
+    def _fit_columns(
+        self, sample: Sample, w: Tensor, columns: Tensor, l1: float, start: Head
+    ) -> Head:
+        """Fit some columns; the others keep a coefficient of zero."""
+        small = fit_last_head(
+            sample,
+            sample.features[:, columns],
+            sample.mass * w,
+            self.settings,
+            l1,
+            Head(start.beta[columns], start.intercept),
+        )
+        beta = torch.zeros_like(start.beta)
+        beta[columns] = small.beta
+        return Head(beta, small.intercept, small.converged)
+
+
+def fit_last_head(
+    sample: Sample, z: Tensor, v: Tensor, settings: Settings, l1: float, start: Head
+) -> Head:
+    """The head that predicts, to a tolerance of its own."""
+    return fit_head(
+        sample,
+        z,
+        v / sample.total(v.sum()),
+        l2=settings.strengths.l2,
+        l1=l1,
+        fit_intercept=settings.fit_intercept,
+        outcome=settings.outcome,
+        start=start,
+        tol=1e-10,
+    )
+
+
+def l1_path(sample: Sample, w: Tensor, z: Tensor, settings: Settings) -> list[float]:
+    """Below the smallest lambda_5 that empties the model, down to a thousandth of it."""
+    v = sample.mass * w
+    base = settings.outcome.inverse_link(z.new_zeros(()))
+    if settings.fit_intercept:
+        weight, first = sample.totals(v.sum(), v @ sample.y)
+        base = first / weight
+    slopes = sample.total(z.T @ (v * (sample.y - base)))
+    return [float(s) for s in float(slopes.abs().max()) * np.geomspace(0.7, 1e-3, PATH_LENGTH)]

@@ -1,0 +1,95 @@
+"""A head on an embedding: the fitted encoder's, or that of a network trained anew."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from stablepred.core.head import Head, zero_head
+from stablepred.core.loop import Settings
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.sequential import start_solution, train_encoder
+from stablepred.heads.choice import Predictor, Recipe
+from stablepred.heads.linear import fit_last_head
+from stablepred.sample import Sample
+
+# With so many effective rows for each feature a refit on stable features has the usual penalty.
+ROWS_PER_FEATURE = 100
+
+
+@dataclass(frozen=True)
+class NetworkHeads:
+    """Weighted regressions on the embedding of ``network``, and refits of encoder and head.
+
+    ``start`` gives the starting values of a refit, over all inputs.
+    """
+
+    settings: Settings
+    stable: Tensor  # (p,) mask
+    sample: Sample  # all rows
+    w: Tensor
+    network: AutoEncoder
+    start: Callable[[], AutoEncoder]
+    # Refits on all rows, each with the head that it was trained with.
+    whole: dict[Recipe, tuple[Predictor, Head]] = field(default_factory=dict)
+
+    def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
+        """Heads on the fitted embedding, each started at the one before, or refits."""
+        z = self.network.encode(sample.x)
+        head = zero_head(z)
+        predictors = []
+        for recipe in recipes:
+            if recipe.refit is False:
+                head = fit_last_head(sample, z, sample.mass * w, self.settings, recipe.l1, head)
+                predictors.append(Predictor(head, self.network))
+            else:
+                predictors.append(self._refit(sample, w, recipe))
+        return predictors
+
+    def _refit(self, sample: Sample, w: Tensor, recipe: Recipe) -> Predictor:
+        """A network of its own; on some of the rows it starts where the one on all rows ended."""
+        if recipe not in self.whole:
+            self.whole[recipe] = self._train(self.sample, self.w, recipe, self.start(), None)
+        predictor, head = self.whole[recipe]
+        if sample is self.sample or predictor.network is None:
+            return predictor
+        return self._train(sample, w, recipe, predictor.network.copy(), head)[0]
+
+    def _train(
+        self, sample: Sample, w: Tensor, recipe: Recipe, network: AutoEncoder, start: Head | None
+    ) -> tuple[Predictor, Head]:
+        """Train a network under the balancing weights or (``"plain"``) without them."""
+        v = sample.mass * w if recipe.refit == "weighted" else sample.mass
+        v = v / sample.total(v.sum()) if recipe.refit == "weighted" else v
+        used = self.stable | (not recipe.only_stable)
+        part = sample.select(used, v)
+        both = [bool(used[a] and used[b]) for a, b in sample.pairs]
+        inputs = torch.cat([used, torch.tensor(both, dtype=torch.bool, device=used.device)])
+        network_l2 = self._penalty(sample, v, recipe) * self.settings.strengths.network_l2
+        settings = replace(
+            self.settings,
+            strengths=replace(self.settings.strengths, network_l2=network_l2),
+            on_iteration=lambda stage, iteration, value: None,
+        )
+        solution = start_solution(part)
+        train_encoder(part, network.narrow(inputs), settings, solution, start=start)
+        assert solution.network is not None
+        phi = solution.network.encode(part.x)
+        last = fit_last_head(part, phi, part.mass, settings, recipe.l1, solution.head)
+        predictor = Predictor(last, solution.network.widen(inputs), not solution.unfinished)
+        return predictor, solution.head
+
+    def _penalty(self, sample: Sample, v: Tensor, recipe: Recipe) -> float:
+        """How many times the usual penalty a refit needs: the more, the fewer rows are effective.
+
+        On stable features it guards against chance alone, and goes by features per row. On all
+        features it is also what keeps the network from leaning on one that will change: more rows
+        are no reason to lower it.
+        """
+        first, second = sample.totals(v.sum(), (v**2 / sample.mass).sum())
+        share = float(first**2 / second)
+        if not recipe.only_stable:
+            return 1 / share
+        rows = float(sample.total(sample.copies.sum()))
+        return ROWS_PER_FEATURE * len(self.stable) / (rows * share)

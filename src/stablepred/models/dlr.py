@@ -1,0 +1,100 @@
+"""Deep Logistic Regression: the encoder without balancing."""
+
+import os
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from stablepred._random import RandomState, torch_generator
+from stablepred._validation import FloatArray, check_at_least, check_one_of
+from stablepred.core.sequential import start_solution, train_encoder
+from stablepred.heads.choice import Recipe
+from stablepred.heads.network import NetworkHeads
+from stablepred.io.save import storable
+from stablepred.models.paper import PaperClassifier, Run, check_hidden, start_network
+from stablepred.models.stages import check_common_parameters
+from stablepred.sample import Sample
+from stablepred.weights.embedded import EmbeddedBalance
+
+
+@storable
+class DLRClassifier(PaperClassifier):
+    """Deep auto-encoder and logistic regression trained together, without balancing.
+
+    Minimises L_Pre + reconstruction * L_AE + l2 ||beta||^2 + l1 ||beta||_1
+    + network_l2 * (sum of squared network weights), with all row weights equal to one.
+
+    Parameters
+    ----------
+    reconstruction : float, default=0.01
+        Strength of the reconstruction error (lambda 2; the paper's divided by n).
+    l2, l1 : float, default=1e-4, 0.0
+        Ridge and lasso penalties on the coefficients of the embedding (lambdas 4 and 5).
+    network_l2 : float, default=3e-4
+        Penalty on the network's matrices (lambda 7).
+    hidden : sequence of int or None, default=None
+        Widths of the encoder's layers; None takes two layers of half the features.
+    fit_intercept : bool, default=True
+        Whether the head has an intercept.
+    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
+        As in :class:`GBRClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, hidden[-1])
+        Coefficients of the embedding.
+    encoders_ : list of one list of (matrix, bias) pairs
+    others : as in :class:`GBRClassifier`; ``sample_weight_`` is one for every row.
+    """
+
+    def __init__(
+        self,
+        *,
+        reconstruction: float = 0.01,
+        l2: float = 1e-4,
+        l1: float = 0.0,
+        network_l2: float = 3e-4,
+        hidden: Sequence[int] | None = None,
+        fit_intercept: bool = True,
+        random_state: RandomState = None,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        device: str = "auto",
+        verbose: int = 0,
+        dichotomize: str | None = "mean",
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.reconstruction = reconstruction
+        self.l2 = l2
+        self.l1 = l1
+        self.network_l2 = network_l2
+        self.hidden = hidden
+        self.fit_intercept = fit_intercept
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.tol = tol
+        self.device = device
+        self.verbose = verbose
+        self.dichotomize = dichotomize
+        self.checkpoint = checkpoint
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """phi(X), the embedding: (n_samples, hidden[-1])."""
+        return self._embed(self._binary_features(X))
+
+    def _check_parameters(self) -> None:
+        check_common_parameters(self)
+        check_one_of(self, "fit_intercept", (True, False))
+        check_at_least(self, "l1", 0)
+        check_hidden(self.hidden)
+
+    def _fit_stages(self, sample: Sample, run: Run) -> None:
+        """Encoder, then the head on its embedding; all weights are one."""
+        network = start_network(self.hidden, sample, torch_generator(run.seed, "encoder", 0))
+        solution = start_solution(sample)
+        train_encoder(sample, network, run.settings, solution, recorded=EmbeddedBalance())
+        stable = self._judge(sample, solution, run.seed)
+        heads = NetworkHeads(run.settings, stable, sample, solution.w, network, network.copy)
+        recipes = [Recipe(float(self.l1), refit=False, only_stable=False)]
+        predictor = self._choose_head(sample, solution, run, heads, recipes, ~stable)
+        self._finish(sample, solution, predictor)

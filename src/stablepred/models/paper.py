@@ -1,0 +1,451 @@
+"""What the paper's three classifiers share: the way in, the last steps of a fit, and prediction."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import ArrayLike
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from stablepred._validation import (
+    BoolArray,
+    FloatArray,
+    check_at_least,
+    check_binary,
+    check_one_of,
+    check_sample_weight,
+    column_names,
+    fit_atomically,
+    validate,
+    warn_user,
+)
+from stablepred.core.loop import Settings, Solution
+from stablepred.core.networks import AutoEncoder, Layer, apply_layers
+from stablepred.core.objective import Strengths
+from stablepred.core.sharding import LOCAL, current_shards
+from stablepred.core.threads import threads_for
+from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evidence.effect import WeightedEffect
+from stablepred.exceptions import ConstantPredictionWarning, InputError
+from stablepred.heads.choice import (
+    Fold,
+    Folds,
+    Heads,
+    Predictor,
+    Recipe,
+    choose_recipe,
+    shuffled_folds,
+)
+from stablepred.io.onnx import write_onnx
+from stablepred.io.save import save_method
+from stablepred.models.checkpoints import fit_checkpoint, identity_of
+from stablepred.models.progress import fit_progress
+from stablepred.models.stages import (
+    check_common_parameters,
+    draw_seed,
+    limit_resources,
+    prepare_sample,
+    report_balance,
+    warn_about_fit,
+)
+from stablepred.sample import Sample, add_products
+from stablepred.tables.pattern_counts import count_patterns
+from stablepred.validation.environments import is_constant
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the stages of one fit need besides the sample."""
+
+    settings: Settings
+    seed: int
+    folds: Folds
+
+
+class PaperClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of the paper: weights, the paper's evidence, and a head under the weights.
+
+    Each of the three says what its stages are, in ``_fit_stages``.
+    """
+
+    classes_: np.ndarray
+    coef_: FloatArray
+    intercept_: FloatArray
+    n_iter_: int
+    n_features_in_: int
+    converged_: bool
+    sample_weight_: FloatArray
+    history_: dict[str, FloatArray]
+    balance_report_: BalanceReport
+    feature_effects_: pd.DataFrame
+    stable_features_: BoolArray
+    random_state_: int
+    encoders_: list[list[tuple[FloatArray, FloatArray]]]
+
+    # What a classifier without the parameter uses.
+    order: int = 1
+    l1: float | str = "auto"
+    refit: bool | str = False
+    cv: Any = 3
+    fit_intercept: bool = True
+    hidden: Sequence[int] | None = None
+
+    not_stored = ("checkpoint",)
+    save = save_method
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Features; cut into 0/1 according to ``dichotomize``.
+        y : array-like of shape (n_samples,)
+            Outcome with two values; the one last in sorted order is the positive class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows. A row of weight 2 counts as two equal rows, one of weight 0 as
+            absent; the scale does not matter.
+
+        Returns
+        -------
+        self
+        """
+
+        def fit(model: Self) -> None:
+            x, labels = validate(model, X, y, ensure_min_samples=3)
+            model._check_parameters()
+            model._fit_rows(x, labels, check_sample_weight(sample_weight, x), counted=False)
+
+        return fit_atomically(self, fit)
+
+    def fit_table(self, table: Any, target: str, *, features: Sequence[str] | None = None) -> Self:
+        """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
+
+        The distinct rows are counted where the table lives, and the model is fitted on them and
+        their counts, with the result of ``fit`` on all rows. Only ``sample_weight_`` has then a
+        value for each distinct row, in the order of
+        ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
+        says how many rows of the table each stands for.
+
+        Parameters
+        ----------
+        table : path or frame
+            A Parquet or CSV file, or a glob of several, read by DuckDB; or a DuckDB relation, a
+            frame of Dask or PySpark, of pandas, polars or pyarrow.
+        target : str
+            The outcome column, with two values; the one last in sorted order is the positive class.
+        features : sequence of str, optional
+            The columns to use: numbers or booleans, none missing; cut into 0/1 according to
+            ``dichotomize``. All but the target if not given.
+
+        Returns
+        -------
+        self
+        """
+
+        def fit(model: Self) -> None:
+            model._check_parameters()
+            if not isinstance(model.cv, Integral):
+                raise InputError(
+                    f"cv must be a number of folds for fit_table, not {model.cv!r}: a splitter "
+                    "needs the rows, and these are only counted."
+                )
+            patterns = count_patterns(
+                table, target, features=features, dichotomize=model.dichotomize
+            )
+            x, labels = validate(model, patterns.X, patterns.y)
+            model._fit_rows(x, labels, patterns.count, counted=True)
+            model.row_count_ = patterns.count
+            if patterns.dichotomizer is not None:
+                model.dichotomizer_ = patterns.dichotomizer
+
+        return fit_atomically(self, fit)
+
+    def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
+        """Rows -> sample -> stages -> fitted attributes."""
+        with limit_resources(x.size):
+            y = encode_outcome(self, labels, weight)
+            sample = prepare_sample(self, x, y, weight, counted=counted, order=self.order)
+            seed = draw_seed(self.random_state)
+            with (
+                fit_checkpoint(self.checkpoint, lambda: identity_of(self, sample, seed), seed) as (
+                    checkpoint,
+                    seed,
+                ),
+                fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
+            ):
+                self.random_state_ = seed
+                settings = replace(
+                    make_settings(self), on_iteration=on_iteration, checkpoint=checkpoint
+                )
+                folds = make_folds(self, sample, x, labels, weight, seed)
+                self._fit_stages(sample, Run(settings, seed, folds))
+
+    def _fit_stages(self, sample: Sample, run: Run) -> None:
+        raise NotImplementedError
+
+    # --- stages that all share ---
+
+    def _judge(self, sample: Sample, solution: Solution, seed: int) -> torch.Tensor:
+        """The paper's evidence: a feature is stable if its weighted effect differs from zero.
+
+        The interval is the bootstrap's. Sets what is known of weights and features; returns the
+        mask of the stable ones over the sample's features.
+        """
+        w = solution.w / sample.total(sample.mass @ solution.w)
+        self.sample_weight_ = sample.to_user_rows(w)
+        self.history_ = {name: np.array(values) for name, values in solution.history.items()}
+        self.n_iter_ = len(self.history_["total"])
+        self.balance_report_ = report_balance(sample, w)
+        scores = WeightedEffect(seed)(sample, w)
+        stable = (scores.low > 0) | (scores.high < 0)
+        columns = {"effect": scores.score, "low": scores.low, "high": scores.high, "stable": stable}
+        whole = {name: sample.to_user_columns(values) for name, values in columns.items()}
+        self.feature_effects_ = pd.DataFrame({"feature": sample.origin.names} | whole)
+        self.stable_features_ = whole["stable"]
+        return torch.as_tensor(stable, device=sample.device)
+
+    def _choose_head(
+        self,
+        sample: Sample,
+        solution: Solution,
+        run: Run,
+        heads: Heads,
+        recipes: list[Recipe],
+        noisy: torch.Tensor,
+    ) -> Predictor:
+        """The head of the best recipe, fitted under the weights on all rows."""
+        w = solution.w
+        self.recipe_ = choose_recipe(heads, recipes, sample, w, noisy, run.folds, run.seed)
+        (predictor,) = heads.fit(sample, w, [self.recipe_])
+        return predictor
+
+    def _keep_head(self, solution: Solution) -> Predictor:
+        """The solver's own head."""
+        l1 = 0.0 if self.l1 == "auto" else float(self.l1)
+        self.recipe_ = Recipe(l1, refit=False, only_stable=False)
+        return Predictor(solution.head, solution.network)
+
+    def _finish(self, sample: Sample, solution: Solution, predictor: Predictor) -> None:
+        """Coefficients, encoder and products as fitted attributes, in the user's order; warnings.
+
+        The encoder is the one that the head stands on, or else the one that made the weights.
+        """
+        head = predictor.head
+        beta = head.beta.cpu().numpy()
+        self.coef_ = (sample.to_user_columns(beta) if predictor.network is None else beta)[None, :]
+        self.intercept_ = np.array([float(head.intercept)])
+        network = predictor.network or solution.network
+        self.encoders_ = [] if network is None else [encoder_in_user_order(sample, network)]
+        columns = sample.origin.columns
+        self.pairs_ = [(int(columns[a]), int(columns[b])) for a, b in sample.pairs]
+        if not predictor.converged:
+            solution.unfinished.append("refit")
+        if not head.converged:
+            solution.unfinished.append("head")
+        warn_about_fit(self, sample, solution, solution.w)
+        self._warn_if_constant(sample, predictor)
+
+    def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
+        found = predictor.probability(sample, sample.features)
+        if sample.shards is LOCAL and is_constant(found.cpu().numpy(), sample.y.cpu().numpy()):
+            network = "" if predictor.network is None else " or network_l2"
+            warn_user(
+                f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
+                f"Lower l1 (now {self.recipe_.l1:g}){network}; under solver='alternating' raise "
+                "weight_l2 or lower balance, too: the weights may have left the rows of one class.",
+                ConstantPredictionWarning,
+            )
+
+    # --- prediction ---
+
+    def _head_on_features(self) -> bool:
+        """Whether beta multiplies the features themselves rather than the embedding."""
+        return not self.encoders_ or getattr(self, "head", "embedding") == "features"
+
+    @property
+    def used_features_(self) -> BoolArray:
+        """Which features the prediction depends on: (n_features_in_,)."""
+        check_is_fitted(self)
+        if self._head_on_features():
+            return np.asarray(self.coef_[0] != 0)
+        used = np.zeros(self.n_features_in_, dtype=bool)
+        for (first, _), *_ in self.encoders_:
+            seen = (first != 0).any(axis=0)
+            used |= seen[: self.n_features_in_]
+            for (a, b), both in zip(self.pairs_, seen[self.n_features_in_ :], strict=True):
+                used[[a, b]] |= both
+        return used
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Log-odds of the positive class: (n_samples,)."""
+        x = self._binary_features(X)
+        with threads_for(x.size):
+            z = x if self._head_on_features() else self._embed(x)
+            return np.asarray(z @ self.coef_[0] + self.intercept_[0])
+
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probability of each class, in the order of ``classes_``: (n_samples, 2)."""
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """The more probable class of each row."""
+        positive = self.decision_function(X) > 0
+        labels: np.ndarray = self.classes_[positive.astype(int)]
+        return labels
+
+    def _binary_features(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self)
+        x: FloatArray = validate(self, X, reset=False)
+        if self.dichotomize is None:
+            check_binary(x, column_names(self, x.shape[1]))
+            return x
+        cut: FloatArray = self.dichotomizer_.transform(x)
+        return cut
+
+    def _embed(self, x: FloatArray) -> FloatArray:
+        """phi(x) of 0/1 features."""
+        wide = torch.tensor(add_products(x, self.pairs_))
+        # Copies: bits of a product depend on how arrays lie in memory, and some are read-only.
+        layers: list[Layer] = [(torch.tensor(a), torch.tensor(b)) for a, b in self.encoders_[0]]
+        return apply_layers(wide, layers).numpy()
+
+    def to_onnx(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model as an ONNX file (needs the extra ``onnx``).
+
+        Its input ``X`` are the features in double precision, in the order of the training table;
+        its outputs are ``label`` and ``probabilities``, as of ``predict`` and ``predict_proba``.
+        Rows that ``predict_proba`` refuses, with a missing value say, get NaN.
+        """
+        check_is_fitted(self)
+        write_onnx(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_common_parameters(self)
+
+
+# --- pieces of the way in ---
+
+
+def check_balancing_parameters(estimator: Any) -> None:
+    """The rules for the parameters that GBR and DGBR share."""
+    check_common_parameters(estimator)
+    check_one_of(estimator, "solver", ("sequential", "alternating"))
+    check_one_of(estimator, "refit", ("auto", False, "weighted"))
+    check_one_of(estimator, "order", (1, 2))
+    check_one_of(estimator, "fit_intercept", (True, False))
+    if isinstance(estimator.l1, str):
+        check_one_of(estimator, "l1", ("auto",))
+    else:
+        check_at_least(estimator, "l1", 0)
+
+
+def check_hidden(hidden: Any) -> None:
+    """Refuse what are no widths of layers."""
+    if hidden is None:
+        return
+    listed = isinstance(hidden, Sequence | np.ndarray) and not isinstance(hidden, str)
+    widths: tuple[Any, ...] = tuple(hidden) if listed else ()
+    integers = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
+    if not widths or not integers:
+        raise InputError(
+            "hidden must name at least one layer, each an integer number of units, for example "
+            f"(10, 10); it is {hidden!r}."
+        )
+
+
+def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArray:
+    """The outcome as 0/1; sets ``classes_``, of all processes that hold rows."""
+    check_classification_targets(labels)
+    present = column_or_1d(labels)[weight > 0]
+    shards = current_shards()
+    distinct = np.unique(present)
+    if shards is not LOCAL:
+        everywhere = [np.array(other) for other in shards.exchange(distinct.tolist())]
+        distinct = np.unique(np.concatenate(everywhere).astype(distinct.dtype))
+    estimator.classes_ = distinct
+    if len(distinct) > 2:
+        kind = type_of_target(present, input_name="y")
+        if shards is not LOCAL:
+            kind = f"multiclass, with {distinct.tolist()[:5]} over all shards"
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is {kind}."
+        )
+    if len(distinct) < 2:
+        raise InputError(
+            f"y must have two classes, but only one class is left: {distinct.tolist()}. "
+            "Check the outcome column and the sample_weight."
+        )
+    return (labels == distinct[1]).astype(np.float64)
+
+
+def make_settings(estimator: Any) -> Settings:
+    """The solver's settings from the parameters; lambda 5 is zero while it is to be chosen."""
+    names = Strengths.__dataclass_fields__.keys() & vars(estimator).keys()
+    strengths = {name: getattr(estimator, name) for name in names}
+    if strengths.get("l1") == "auto":
+        strengths["l1"] = 0.0
+    return Settings(
+        Strengths(**{name: float(value) for name, value in strengths.items()}),
+        fit_intercept=estimator.fit_intercept,
+        least_share=getattr(estimator, "min_effective_share", 0.0),
+        max_iter=estimator.max_iter,
+        tol=estimator.tol,
+    )
+
+
+def make_folds(
+    estimator: Any, sample: Sample, x: FloatArray, labels: Any, weight: FloatArray, seed: int
+) -> Callable[[], Iterator[Fold]]:
+    """Inner folds: shuffled ones for a number, the splitter's own rows otherwise."""
+
+    def folds() -> Iterator[Fold]:
+        if isinstance(estimator.cv, Integral):
+            yield from shuffled_folds(sample, int(estimator.cv), seed)
+            return
+        for train, test in check_cv(estimator.cv, labels, classifier=True).split(x, labels):
+            yield sample.share_of_rows(train, weight), sample.share_of_rows(test, weight)
+
+    return folds
+
+
+def encoder_in_user_order(
+    sample: Sample, network: AutoEncoder
+) -> list[tuple[FloatArray, FloatArray]]:
+    """The encoder over all features as the user orders them; constant ones count zero."""
+    layers = [(weight.cpu().numpy(), bias.cpu().numpy()) for weight, bias in network.encoder]
+    weight, bias = layers[0]
+    p = sample.n_features
+    features = np.zeros((len(weight), len(sample.origin.names)))
+    features[:, sample.origin.columns] = weight[:, :p]
+    return [(np.hstack([features, weight[:, p:]]), bias), *layers[1:]]
+
+
+def keeps_solver_head(estimator: Any) -> bool:
+    """Whether Algorithm 1's own beta is the result: neither lambda 5 nor the refit is chosen."""
+    fixed = estimator.l1 != "auto" and estimator.refit is False
+    return bool(estimator.solver == "alternating" and fixed)
+
+
+def start_network(
+    hidden: Sequence[int] | None, sample: Sample, generator: torch.Generator
+) -> AutoEncoder:
+    """The starting values of one auto-encoder."""
+    width = max(2, sample.n_features // 2)
+    widths = (width, width) if hidden is None else tuple(map(int, hidden))
+    return AutoEncoder.random(sample.x.shape[1], widths, generator, sample.device)
