@@ -1,7 +1,7 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,8 +76,7 @@ def fit(
                 rows = encoded.rows if how == "counted" else len(encoded.y)
                 say(f"{how} {table}: {rows:,} rows, {len(file.columns)} columns ({file.format})")
                 _describe_columns(encoded, file.columns, dropped)
-                # A search has a bar of its own.
-                shown = nullcontext() if tune else working(f"fitting {method}")
+                shown = working(f"{'tuning' if tune else 'fitting'} {method}")
                 words = parameter_options(estimator, "gbr", "dgbr")
                 with resumable(checkpoint), warnings_as_lines(words), shown:
                     model = encoded.fit(estimator)
