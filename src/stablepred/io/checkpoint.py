@@ -6,6 +6,7 @@ killed leaves the checkpoint before it, and at most one stray file, which the ne
 
 import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,20 @@ def read_checkpoint(path: PathLike) -> Any:
         ) from error
 
 
+@dataclass(frozen=True)
+class KeptFile(os.PathLike[str]):
+    """A checkpoint that the fit leaves in place when it is done, for its owner to remove."""
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
 def remove_checkpoint(path: PathLike) -> None:
     """Remove a checkpoint, and what a killed write may have left beside it."""
+    if isinstance(path, KeptFile):
+        return
     Path(os.path.realpath(path)).unlink(missing_ok=True)
     temporary_beside(path).unlink(missing_ok=True)
 
