@@ -1,7 +1,6 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +22,15 @@ from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import dropped_columns, read
 from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, interruptible
 from stablepred.exceptions import InputError
-from stablepred.tables.counted_table import CountedTable, counted_table
 from stablepred.tables.files import TableFile, open_table
-from stablepred.tables.model_folder import check_model_folder
-from stablepred.tables.table_encoder import unknown_column
-from stablepred.tables.table_model import EncodedTable, TableModel, encode_table
+from stablepred.tables.messages import unknown_column
+from stablepred.tables.table_model import (
+    EncodedTable,
+    TableModel,
+    check_model_folder,
+    encode_counted,
+    encode_table,
+)
 
 SHOWN = 15  # features in the printed table
 
@@ -74,12 +77,12 @@ def fit(
         if target not in file.columns:
             raise unknown_column(target, file.columns, "target")
         dropped = dropped_columns(drop, file.columns, target)
-        with _encoded(file, target, dropped, positive, overlap, estimator) as encoded:
-            _describe_columns(encoded, file.columns)
-            # A search has a bar of its own.
-            shown = nullcontext() if tune else working(f"fitting {method}")
-            with warnings_as_lines(), shown, interruptible(checkpoint):
-                model = encoded.fit(estimator)
+        encoded = _encoded(file, target, dropped, positive, overlap, estimator)
+        _describe_columns(encoded, file.columns)
+        # A search has a bar of its own.
+        shown = nullcontext() if tune else working(f"fitting {method}")
+        with warnings_as_lines(), shown, interruptible(checkpoint):
+            model = encoded.fit(estimator)
         _describe_model(model)
         if tune:
             chosen = model.estimator.get_params()
@@ -88,7 +91,6 @@ def fit(
         say(f"written: {output} (model.safetensors, summary.json)")
 
 
-@contextmanager
 def _encoded(
     file: TableFile,
     target: str,
@@ -96,24 +98,20 @@ def _encoded(
     positive: str | None,
     overlap: float | None,
     estimator: Any,
-) -> Iterator[EncodedTable | CountedTable]:
+) -> EncodedTable:
     """The table as 0/1 features: counted where it lies if that will do, else read."""
     columns = [name for name in file.columns if name not in dropped]
-    with ExitStack() as stack:
-        counted = None
-        if hasattr(estimator, "fit_table") and overlap is None:
-            with warnings_as_lines(), working("counting rows"):
-                counted = stack.enter_context(counted_table(file, columns, target, positive))
-        if counted is not None:
-            _describe_file(file, "counted", counted.rows, dropped)
-            yield counted
-            return
-        frame = read(file, columns)
-        _describe_file(file, "read", len(frame), dropped)
-        with warnings_as_lines(), working("encoding columns"):
-            encoded = encode_table(frame, target, positive=positive, overlap=overlap)
-        del frame  # the features are a fraction of its size
-        yield encoded
+    counted = None
+    if hasattr(estimator, "fit_table") and overlap is None:
+        with warnings_as_lines(), working("counting rows"):
+            counted = encode_counted(file, columns, target, positive)
+    if counted is not None:
+        _describe_file(file, "counted", counted.rows, dropped)
+        return counted
+    frame = read(file, columns)
+    _describe_file(file, "read", len(frame), dropped)
+    with warnings_as_lines(), working("encoding columns"):
+        return encode_table(frame, target, positive=positive, overlap=overlap)
 
 
 def _describe_file(file: TableFile, done: str, rows: int, dropped: list[str]) -> None:
@@ -122,7 +120,7 @@ def _describe_file(file: TableFile, done: str, rows: int, dropped: list[str]) ->
         say(f"left out as asked: {', '.join(dropped)}")
 
 
-def _describe_columns(encoded: EncodedTable | CountedTable, columns: list[str]) -> None:
+def _describe_columns(encoded: EncodedTable, columns: list[str]) -> None:
     """Say what became of the columns."""
     outcome = encoded.target
     say(

@@ -1,6 +1,8 @@
 """What a command says when something goes wrong, and how it ends."""
 
 import errno
+import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -34,7 +36,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted. Nothing was written."
     if isinstance(error, InputError | FileNotFoundError):
-        return str(error)
+        return _as_options(str(error))
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "the disk is full. Nothing was written; free some space and run it again."
     if isinstance(error, PermissionError):
@@ -46,6 +48,15 @@ def _message(error: BaseException) -> str:
     if isinstance(error, ValueError):
         return f"{error} (--debug shows where)"
     return f"{type(error).__name__}: {error}. This should not happen; --debug shows where."
+
+
+def _as_options(message: str) -> str:
+    """Parameters of Python that a message names, as options of the command line."""
+    message = re.sub(
+        r"drop=\[('.*?'|\".*?\")\]", lambda m: f"--drop {shlex.quote(m[1][1:-1])}", message
+    )
+    message = message.replace("force=True", "--force").replace("the bins out", "--bins out")
+    return re.sub(r"\bbins (?=(cut|must)\b)", "--bins ", message)
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from stablepred.cli.screen import progress, say
 from stablepred.cli.tables import load_model, say_ignored
 from stablepred.exceptions import InputError
 from stablepred.tables.columns import Surprise
+from stablepred.tables.encoder import surprise_lines
 from stablepred.tables.files import TableFile, open_table
-from stablepred.tables.table_encoder import surprise_lines
 from stablepred.tables.table_model import TableModel
 
 

@@ -19,7 +19,7 @@ from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, show_table, working
 from stablepred.cli.tables import labelled, load_model
 from stablepred.evaluation.reports import StressReport, stress_test
-from stablepred.tables.table_encoder import surprise_lines
+from stablepred.tables.encoder import surprise_lines
 
 SHOWN = 15  # features in the printed table
 

@@ -24,8 +24,9 @@ from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
 from stablepred.models.balancer import GlobalBalancer
 from stablepred.models.dgbr import DGBRClassifier
+from stablepred.tables.encoder import TableEncoder
 from stablepred.tables.files import open_table
-from stablepred.tables.table_encoder import TableEncoder, unknown_column
+from stablepred.tables.messages import unknown_column
 from stablepred.tables.target import learn_target
 
 

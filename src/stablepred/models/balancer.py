@@ -25,7 +25,7 @@ from stablepred.models.base import (
 )
 from stablepred.models.batches import BatchedTable, StartBatches
 from stablepred.preprocessing import checked_sample_weight, validated
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.tables.counting import count_patterns
 
 
 @storable

@@ -50,7 +50,7 @@ from stablepred.preprocessing import (
     expand_pairs,
     validated,
 )
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.tables.counting import count_patterns
 from stablepred.validation.environments import is_constant
 
 # Below this share of the features' dependence the outcome has no part in it.

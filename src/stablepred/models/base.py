@@ -45,7 +45,7 @@ from stablepred.io.save import Storable
 from stablepred.models.checkpoints import fit_checkpoint, identity_of
 from stablepred.models.progress import fit_progress
 from stablepred.preprocessing import Dichotomizer, PairExpansion, column_names, sums_within
-from stablepred.tables.pattern_counts import PatternCounts
+from stablepred.tables.counting import PatternCounts
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

@@ -13,7 +13,7 @@ import pytest
 from stablepred import Dichotomizer
 from stablepred.data import count_patterns
 from stablepred.exceptions import InputError
-from stablepred.tables import pattern_counts
+from stablepred.tables import counting
 
 duckdb = pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
 pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")
@@ -215,7 +215,7 @@ def test_words_in_a_csv_file_are_read_as_pandas_reads_them(tmp_path, words, clas
 
 def test_nothing_is_printed_however_long_it_takes(frame, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
-    with pattern_counts.opened(tmp_path / "rows.parquet") as rows:
+    with counting.open_frame(tmp_path / "rows.parquet") as rows:
         setting = "select current_setting('enable_progress_bar')"
         assert rows.to_native().query("rows", setting).fetchall() == [(False,)]
 
