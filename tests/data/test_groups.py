@@ -60,7 +60,7 @@ def test_decimal_commas_are_numbers_here_too():
 @pytest.mark.parametrize(
     ("values", "bins", "message"),
     [
-        (["a", "b"], [1, 2], "--bins cuts numbers, but column 'c' holds texts"),
+        (["a", "b"], [1, 2], "bins cut numbers, but column 'c' holds text"),
         ([1, 2], [1], "two or more rising numbers"),
         ([1, 2], [2, 1], "two or more rising numbers"),
         ([f"k{k}" for k in range(60)], None, "60 different values, too many"),

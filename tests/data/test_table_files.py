@@ -77,7 +77,7 @@ def test_empty_lines_of_wider_files_are_no_rows(written):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_the_encoding_is_found(written, encoding):
     path = written("naïve,b\né,1\n€,2\n", encoding=encoding)
-    frame = read_table(path)
+    frame = open_table(path).read()
     assert list(frame.columns) == ["naïve", "b"]
     assert frame["naïve"].tolist() == ["é", "€"]
 

@@ -79,7 +79,7 @@ def test_new_rows_may_have_one_value_only_or_another_type():
 
 
 def test_nested_values_are_no_outcome():
-    with pytest.raises(InputError, match="neither numbers nor texts"):
+    with pytest.raises(InputError, match="neither numbers nor text"):
         learn_target(column([{"a": 1}, {"a": 2}]))
 
 
