@@ -84,7 +84,7 @@ def test_an_enormous_column_of_texts_is_left_out(run, place):
     table(text=[f"{k} " + "long " * 2000 for k in range(40)]).to_csv("table.csv", index=False)
     answer = run("fit", "table.csv", *FIT, "-o", "model")
     assert answer.code == 0
-    assert "left out, an id or free text: text (40 different texts in 40 rows)" in answer.out
+    assert "left out, an id or free text: text (40 different values in 40 rows)" in answer.out
 
 
 def test_dates_are_refused_with_advice(run, place):
@@ -224,7 +224,7 @@ def test_evaluating_with_a_third_value_in_the_target(run, fitted):
         (("table.csv", "--by", "regoin"), "column 'regoin' is not in the table"),
         (("table.csv", "--bins", "1,2"), "--bins cuts the column that --by names"),
         (("table.csv", "--by", "x", "--bins", "1;2"), "--bins must be numbers with commas"),
-        (("table.csv", "--by", "kind", "--bins", "1,2"), "holds texts"),
+        (("table.csv", "--by", "kind", "--bins", "1,2"), "holds text"),
         (("table.csv", "table.csv", "--by", "x"), "--by cuts a single file"),
         (("table.csv", "--max-stability", "0.1"), "there is only one"),
     ],

@@ -121,3 +121,25 @@ def test_a_target_without_two_values_is_explained_as_ever(run, tmp_path, count_a
     )
     assert answer.code == 2
     assert "target 'bought'" in answer.err
+
+
+def test_columns_may_have_any_name(run, tmp_path, count_all):
+    """A column named self once ended in a TypeError, one named like a feature in another model."""
+    frame = numbers().rename(columns={"a": "self", "b": "count", "age": "bought "})
+    frame["bought >49"] = frame.pop("bought")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    answer = run(
+        *("fit", tmp_path / "rows.parquet", "--target", "bought >49", "--method", "gbr"),
+        *("-o", tmp_path / "model"),
+    )
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("counted ")
+
+
+def test_a_column_of_single_precision_is_cut_where_doubles_are(run, tmp_path, count_all):
+    frame = numbers().assign(share=[0.1, 0.2, 0.3] * 200)
+    for name, type_ in {"one": "float32", "two": "float64"}.items():
+        frame.astype({"share": type_}).to_parquet(tmp_path / "rows.parquet")
+        written(run, tmp_path / "rows.parquet", tmp_path / name, "--method", "gbr")
+    one, two = (load(tmp_path / name).encoder.encode(frame)[0] for name in ("one", "two"))
+    assert one["share>0.2"].tolist() == two["share>0.2"].tolist() == [0, 0, 1] * 200

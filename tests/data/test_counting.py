@@ -337,7 +337,7 @@ def test_parts_of_two_formats_are_refused(frame, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-@pytest.mark.parametrize("name", ["data[1]", "a*", "a?", "[[]", "é's \"x\""])
+@pytest.mark.parametrize("name", ["data[1]", "a*", "a?", "[[]", 'é\'s "x"'])
 def test_the_name_of_a_file_is_taken_literally(frame, tmp_path, kind, name):
     """A name with brackets once gave the rows of another file."""
     for stem, part in {"data1": frame[:9], "ab": frame[:9], "[": frame[:9], name: frame}.items():

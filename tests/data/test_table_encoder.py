@@ -272,7 +272,9 @@ def test_what_only_resembles_dates_is_text(values):
 
 
 def test_lists_are_refused():
-    with pytest.raises(InputError, match="column 'a' holds values that are neither numbers nor text"):
+    with pytest.raises(
+        InputError, match="column 'a' holds values that are neither numbers nor text"
+    ):
         TableEncoder().fit(pd.DataFrame({"a": [[1], [2]]}))
 
 
@@ -352,7 +354,7 @@ def test_a_column_of_dates_that_are_all_missing_is_left_out_as_empty():
 
 def test_nested_values_in_new_rows_are_refused():
     encoder = TableEncoder().fit(pd.DataFrame({"a": ["x", "y", "z"]}))
-    with pytest.raises(InputError, match="neither numbers nor text"):
+    with pytest.raises(InputError, match="neither numbers nor"):
         encoder.transform(pd.DataFrame({"a": [[1], [2]]}))
 
 

@@ -215,10 +215,15 @@ def _read_parquet(connection: Any, files: Sequence[Any]) -> Any:
     """Files of equal types together: DuckDB would give all of them the types of the first."""
     alike: dict[Any, list[Path]] = {}
     for file in files:
-        types = dict(zip(file.stored, map(str, file.types), strict=True))
-        alike.setdefault(tuple(sorted(types.items())), []).append(file.source)
-    names = [quote(name) for name in files[0].stored]
-    parts = [_literally(connection, sources).select(*names) for sources in alike.values()]
+        stored = dict(zip(file.columns, zip(file.stored, file.types, strict=True), strict=True))
+        columns = tuple((name, *stored[name]) for name in files[0].columns)
+        alike.setdefault(columns, []).append(file.source)
+    parts = [
+        _literally(connection, sources).project(
+            ", ".join(f"{quote(stored)} AS {quote(name)}" for name, stored, _ in columns)
+        )
+        for columns, sources in alike.items()
+    ]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.union(part)
@@ -238,12 +243,12 @@ def _check_same_columns(files: Sequence[TableFile]) -> None:
                 f"{file.path} {lacks}: its columns must be those of {first.path}, in any order."
             )
         if isinstance(file, ParquetFile) and isinstance(first, ParquetFile):
-            kinds = [dict(zip(f.stored, map(_kind, f.types), strict=True)) for f in (first, file)]
+            kinds = [dict(zip(f.columns, map(_kind, f.types), strict=True)) for f in (first, file)]
             for name, kind in kinds[0].items():
-                if kinds[1].get(name) != kind:
+                if kinds[1][name] != kind:
                     raise InputError(
                         f"column {name!r} is of type {kind} in {first.path}, but of type "
-                        f"{kinds[1].get(name)} in {file.path}. Store it as one type."
+                        f"{kinds[1][name]} in {file.path}. Store it as one type."
                     )
 
 

@@ -228,7 +228,7 @@ def _fetch(name: str, source: Source) -> pd.DataFrame:
             f"reached: {error}. {advice}"
         ) from error
     where = f"OpenML's data set {source.openml_id}"
-    _check_names(where, frame.columns, source.openml_names)
+    _check_names(where, list(frame.columns), source.openml_names)
     _check_rows(where, len(frame), source)
     return _as_text(frame[list(source.openml_names)], source)
 
@@ -271,7 +271,7 @@ def _parse(file: Path, content: bytes, source: Source) -> pd.DataFrame:
         raise InputError(f"the file {str(file)!r} cannot be read as a table: {error}") from error
     if not source.header and len(frame.columns) == source.columns:
         frame.columns = pd.Index(source.names)
-    _check_names(f"the file {str(file)!r}", frame.columns, source.names, source.separator)
+    _check_names(f"the file {str(file)!r}", list(frame.columns), source.names, source.separator)
     return frame
 
 
