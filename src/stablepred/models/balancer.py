@@ -31,7 +31,7 @@ from stablepred.models.stages import (
     report_balance,
     warn_about_fit,
 )
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.tables.counting import count_patterns
 from stablepred.weights.raw import RawBalance
 
 

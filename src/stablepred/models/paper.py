@@ -58,7 +58,7 @@ from stablepred.models.stages import (
     warn_about_fit,
 )
 from stablepred.sample import Sample, add_products
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.tables.counting import count_patterns
 from stablepred.validation.environments import is_constant
 
 
