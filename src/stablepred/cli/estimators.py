@@ -38,7 +38,7 @@ def make_estimator(method: Method, seed: int, settings: Sequence[str], *, tune: 
         return estimator
     if method not in GRIDS:
         raise InputError(f"--method {method} chooses what there is to tune itself: omit --tune.")
-    return StableSearchCV(estimator, GRIDS[method], cv=3, random_state=seed, verbose=1)
+    return StableSearchCV(estimator, GRIDS[method], cv=3, random_state=seed)
 
 
 def set_parameters(estimator: Any, settings: Sequence[str]) -> None:

@@ -1,6 +1,5 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,8 +74,7 @@ def fit(
         size = f"{encoded.rows:,} rows, {len(file.columns)} columns"
         say(f"{how} {table}: {size} ({file.format})")
         _describe_columns(encoded, file.columns, dropped)
-        # A search has a bar of its own.
-        shown = nullcontext() if tune else working(f"fitting {method}")
+        shown = working(f"{'tuning' if tune else 'fitting'} {method}")
         words = parameter_options(estimator, "gbr", "dgbr")
         with resumable(checkpoint), warnings_as_lines(words), shown:
             model = encoded.fit(estimator)
