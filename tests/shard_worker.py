@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.distributed as dist
+from stablepred.core.network_loss import NetworkLoss
+from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient, raw_balance
 
 import stablepred
 from stablepred.core import sharding
 from stablepred.core.descent import Block
 from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head
-from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, Strengths, all_terms, embedded_balance
 from stablepred.core.sharding import Shards, in_every_shard, row_shards
@@ -28,7 +29,6 @@ from stablepred.data import SyntheticWorld
 from stablepred.distributed import fit_shard
 from stablepred.exceptions import StablepredWarning
 from stablepred.weights import balancing
-from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient, raw_balance
 
 MODELS = {
     "GlobalBalancer": stablepred.GlobalBalancer(),

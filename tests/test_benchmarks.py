@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
 
 from stablepred.core.objective import embedding_scale
-from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 SCRIPTS = ["gram_evaluation", "growth", "same_balance", "two_processes", "whole_fit"]

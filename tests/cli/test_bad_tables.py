@@ -83,7 +83,7 @@ def test_an_enormous_column_of_texts_is_left_out(run, place):
     table(text=[f"{k} " + "long " * 2000 for k in range(40)]).to_csv("table.csv", index=False)
     answer = run("fit", "table.csv", *FIT, "-o", "model")
     assert answer.code == 0
-    assert "left out, an id or free text: text (40 different texts in 40 rows)" in answer.out
+    assert "left out, an id or free text: text (40 different values in 40 rows)" in answer.out
 
 
 def test_dates_are_refused_with_advice(run, place):

@@ -182,7 +182,7 @@ def test_ids_are_warned_of(run, customers, tmp_path):
     frame.insert(1, "code", [f"K{k}" for k in range(60)])
     frame.to_csv(path, index=False)
     answer = run("fit", path, *ARGUMENTS, "-o", tmp_path / "model")
-    assert "left out, an id or free text: code (60 different texts in 60 rows)" in answer.out
+    assert "left out, an id or free text: code (60 different values in 60 rows)" in answer.out
     assert "probably an id, drop it unless its size means something: number" in answer.out
 
 

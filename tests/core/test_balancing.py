@@ -7,12 +7,6 @@ import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from torch.autograd import gradcheck
-
-from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import Rows, embedded_balance, embedding_scale
-from stablepred.preprocessing import PairExpansion
-from stablepred.weights import balancing
 from stablepred.weights.balancing import (
     EmbeddedBalance,
     balance_and_gradient,
@@ -21,6 +15,12 @@ from stablepred.weights.balancing import (
     raw_balance,
     removed_embeddings,
 )
+from torch.autograd import gradcheck
+
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import Rows, embedded_balance, embedding_scale
+from stablepred.preprocessing import PairExpansion
+from stablepred.weights import balancing
 
 SHAPES = [(4, 2), (9, 1), (30, 3), (41, 8), (200, 5)]
 LAYERS = [(3,), (4, 2), (5, 3, 4)]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
+from stablepred.core.patterns import distinct_patterns
+from stablepred.core.solvers import Settings, sequential
 
 from stablepred.core.head import Head, fit_head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Rows, Strengths, all_terms, weighted_sum
-from stablepred.core.patterns import distinct_patterns
-from stablepred.core.solvers import Settings, sequential
 
 STRENGTHS = Strengths(
     balance=1.3,

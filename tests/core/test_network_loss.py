@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 import torch
+from stablepred.core.network_loss import NetworkLoss
 from test_objective import STRENGTHS, made
 
-from stablepred.core.network_loss import NetworkLoss
 from stablepred.core.objective import all_terms, weighted_sum
 
 WITHOUT_WEIGHTS = replace(STRENGTHS, balance=0.0, weight_l2=0.0, weight_sum=0.0, l1=0.0)

@@ -3,12 +3,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-
-from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import TERMS, Rows, Strengths, all_terms, weighted_sum
 from stablepred.core.solvers import Settings, alternating, fixed_weights, sequential
 from stablepred.core.weights import effective_share, with_mean_one
 from stablepred.weights.balancing import raw_balance
+
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import TERMS, Rows, Strengths, all_terms, weighted_sum
 
 STRENGTHS = Strengths(
     balance=1.0,

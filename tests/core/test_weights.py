@@ -3,7 +3,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-
 from stablepred.core.weights import (
     effective_share,
     omega_from_weights,

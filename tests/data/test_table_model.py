@@ -113,7 +113,7 @@ def test_the_folder_has_a_summary_to_read(model, tmp_path):
 def test_an_older_model_is_replaced_only_with_force(model, tmp_path):
     path = tmp_path / "model"
     model.save(path)
-    with pytest.raises(InputError, match=r"exists. .* --force"):
+    with pytest.raises(InputError, match=r"exists. .*force=True"):
         model.save(path)
     model.save(path, force=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["model"]

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 from sklearn.model_selection import StratifiedKFold
+from stablepred.core.patterns import Patterns
+from stablepred.models.balancing import LEAST_SHARE_THROUGH_OUTCOME
 
 from stablepred import DGBRClassifier, GBRClassifier, GlobalBalancer
 from stablepred.core.head import Head
-from stablepred.core.patterns import Patterns
 from stablepred.data import SyntheticWorld
 from stablepred.heads.choice import HeadProblem, Predictor, Recipe, choose_recipe
-from stablepred.models.balancing import LEAST_SHARE_THROUGH_OUTCOME
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 

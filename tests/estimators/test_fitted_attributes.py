@@ -8,11 +8,11 @@ import torch
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from stablepred.core.solvers import Settings
 
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer
 from stablepred.core import solvers
 from stablepred.core.head import fit_head
-from stablepred.core.solvers import Settings
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConstantFeatureWarning, StablepredWarning
 

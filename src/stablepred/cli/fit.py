@@ -1,7 +1,5 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -54,7 +52,7 @@ def fit(
         from stablepred.cli.tables import opened, select_columns
         from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, resumable
         from stablepred.io.checkpoint import KeptFile
-        from stablepred.tables.model_folder import check_model_folder
+        from stablepred.tables.table_model import check_model_folder
 
         if output == options.STANDARD:
             raise options.UsageError("a model is a folder, not standard output: name one.")
@@ -71,16 +69,16 @@ def fit(
         check_unfinished(checkpoint, resume=resume, force=force)
         with opened(table) as file:
             columns, dropped = select_columns(file, drop, target)
-            with _encoded(file, columns, target, positive, overlap, estimator) as encoded:
-                how = "counted" if hasattr(encoded, "rows") else "read"
-                rows = encoded.rows if how == "counted" else len(encoded.y)
-                say(f"{how} {table}: {rows:,} rows, {len(file.columns)} columns ({file.format})")
-                _describe_columns(encoded, file.columns, dropped)
-                shown = working(f"{'tuning' if tune else 'fitting'} {method}")
-                words = parameter_options(estimator, "gbr", "dgbr")
-                with resumable(checkpoint), warnings_as_lines(words), shown:
-                    model = encoded.fit(estimator)
-                    model.save(output, force=force)  # before anything more is printed
+            encoded = _encode(file, columns, target, positive, overlap, estimator)
+        how = "read" if encoded.count is None else "counted"
+        size = f"{encoded.rows:,} rows, {len(file.columns)} columns"
+        say(f"{how} {table}: {size} ({file.format})")
+        _describe_columns(encoded, file.columns, dropped)
+        shown = working(f"{'tuning' if tune else 'fitting'} {method}")
+        words = parameter_options(estimator, "gbr", "dgbr")
+        with resumable(checkpoint), warnings_as_lines(words), shown:
+            model = encoded.fit(estimator)
+            model.save(output, force=force)  # before anything more is printed
         _describe_model(model)
         if tune:
             chosen = model.estimator.get_params()
@@ -88,33 +86,26 @@ def fit(
         say(f"written: {output} (model.safetensors, summary.json)")
 
 
-@contextmanager
-def _encoded(
+def _encode(
     file: Any,
     columns: list[str],
     target: str,
     positive: str | None,
     overlap: float | None,
     estimator: Any,
-) -> Iterator[Any]:
+) -> Any:
     """The table as 0/1 features: counted where it lies if that will do, else read."""
     from stablepred.cli.tables import read
-    from stablepred.tables.counted_table import counted_table
-    from stablepred.tables.table_model import encode_table
+    from stablepred.tables.table_model import encode_counted, encode_table
 
-    with ExitStack() as stack:
-        counted = None
-        if hasattr(estimator, "fit_table") and overlap is None:
-            with warnings_as_lines(), working("counting rows"):
-                counted = stack.enter_context(counted_table(file, columns, target, positive))
+    if hasattr(estimator, "fit_table") and overlap is None:
+        with warnings_as_lines(), working("counting rows"):
+            counted = encode_counted(file, columns, target, positive)
         if counted is not None:
-            yield counted
-            return
-        frame = read(file, columns)
-        with warnings_as_lines(), working("encoding columns"):
-            encoded = encode_table(frame, target, positive=positive, overlap=overlap)
-        del frame  # the features are a fraction of its size
-        yield encoded
+            return counted
+    frame = read(file, columns)
+    with warnings_as_lines(), working("encoding columns"):
+        return encode_table(frame, target, positive=positive, overlap=overlap)
 
 
 def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:

@@ -24,7 +24,7 @@ def predict(
     """
     with plain_errors(debug, output):
         from stablepred.cli.tables import load_model, opened, say_ignored
-        from stablepred.tables.table_encoder import surprise_lines
+        from stablepred.tables.encoder import surprise_lines
 
         check_file(output, force=force)
         fitted = load_model(model)

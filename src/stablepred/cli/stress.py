@@ -30,7 +30,7 @@ def stress(
     with plain_errors(debug, output):
         from stablepred.cli.tables import labelled, load_model
         from stablepred.evaluation.reports import stress_test
-        from stablepred.tables.table_encoder import surprise_lines
+        from stablepred.tables.encoder import surprise_lines
 
         check_file(output, force=force)
         fitted = load_model(model)

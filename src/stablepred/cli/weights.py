@@ -67,7 +67,7 @@ def weights(
 
 def _fit(balancer: Any, frame: Any, target: str | None, overlap: float | None) -> list[str]:
     """Fit on the encoded columns; returns what became of them."""
-    from stablepred.tables.table_encoder import TableEncoder
+    from stablepred.tables.encoder import TableEncoder
     from stablepred.tables.target import learn_target
 
     features = frame if target is None else frame.drop(columns=target)

@@ -32,7 +32,7 @@ from stablepred.models.stages import (
     warn_about_fit,
 )
 from stablepred.models.stored import check_balancer
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.tables.counting import count_patterns
 from stablepred.weights.raw import RawBalance
 
 

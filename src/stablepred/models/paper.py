@@ -59,7 +59,7 @@ from stablepred.models.stages import (
 )
 from stablepred.models.stored import check_classifier
 from stablepred.sample import Sample, add_products
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.tables.counting import count_patterns
 from stablepred.validation.environments import is_constant
 
 

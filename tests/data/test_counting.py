@@ -2,7 +2,9 @@
 
 import builtins
 import gzip
+import os
 from collections import Counter
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ import pytest
 from stablepred import Dichotomizer
 from stablepred.data import count_patterns
 from stablepred.exceptions import InputError
-from stablepred.tables import pattern_counts
+from stablepred.tables import counting
 
 duckdb = pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
 pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")
@@ -215,7 +217,7 @@ def test_words_in_a_csv_file_are_read_as_pandas_reads_them(tmp_path, words, clas
 
 def test_nothing_is_printed_however_long_it_takes(frame, tmp_path):
     frame.to_parquet(tmp_path / "rows.parquet")
-    with pattern_counts.opened(tmp_path / "rows.parquet") as rows:
+    with counting.open_frame(tmp_path / "rows.parquet") as rows:
         setting = "select current_setting('enable_progress_bar')"
         assert rows.to_native().query("rows", setting).fetchall() == [(False,)]
 
@@ -249,7 +251,7 @@ def test_counting_leaves_no_file_behind(frame, tmp_path, monkeypatch):
             r"missing values in 'bit' \(1 row\), 'share' \(200 rows\). Fill them in",
         ),
         ({"share": [np.inf, 1.0] * 200}, {}, "infinite values in share"),
-        ({"job": "clerk"}, {}, r"must be numbers, or true and false, but are not: 'job' \(String"),
+        ({"job": "clerk"}, {}, r"must be numbers or booleans, but are not: 'job' \(String"),
         ({}, {"dichotomize": None}, "'one or two' must be 0/1 to be balanced, but has values from"),
         ({"one or two": 0.5}, {"dichotomize": None}, "'one or two' must be 0/1"),
     ],
@@ -295,11 +297,80 @@ def test_a_damaged_file_is_refused(frame, tmp_path):
         count_patterns(path, "bought")
 
 
-def test_parts_with_other_columns_are_refused(frame, tmp_path):
-    frame.to_parquet(tmp_path / "rows-1.parquet")
-    frame.drop(columns="bit").to_parquet(tmp_path / "rows-2.parquet")
-    with pytest.raises(InputError, match="cannot be counted"):
-        count_patterns(tmp_path / "rows-*.parquet", "bought")
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_parts_with_other_columns_are_refused_by_name(frame, tmp_path, kind):
+    for k, part in enumerate([frame, frame.drop(columns="bit"), frame.assign(new=1)]):
+        path = tmp_path / f"rows-{k}.{kind}"
+        part.to_parquet(path) if kind == "parquet" else part.to_csv(path, index=False)
+    with pytest.raises(InputError, match=rf"rows-1.{kind} lacks bit: its columns must be those"):
+        count_patterns(tmp_path / f"rows-[01].{kind}", "bought")
+    with pytest.raises(InputError, match=rf"rows-2.{kind} adds new: its columns must be those"):
+        count_patterns(tmp_path / f"rows-[02].{kind}", "bought")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_the_columns_of_parts_are_matched_by_name(frame, tmp_path, kind):
+    """They were once stacked by position."""
+    for k, names in enumerate([list(frame), list(frame)[::-1]]):
+        path, part = tmp_path / f"rows-{k}.{kind}", frame.iloc[k::2][names]
+        part.to_parquet(path) if kind == "parquet" else part.to_csv(path, index=False)
+    same(count_patterns(tmp_path / f"rows-*.{kind}", "bought"), count_patterns(frame, "bought"))
+
+
+def test_parts_of_a_parquet_table_may_differ_in_their_numbers(tmp_path):
+    """The second part was once rounded to the integers of the first."""
+    pd.DataFrame({"a": [0, 2], "y": [0, 1]}).to_parquet(tmp_path / "rows-0.parquet")
+    pd.DataFrame({"a": [0.5, 1.5], "y": [0, 1]}).to_parquet(tmp_path / "rows-1.parquet")
+    patterns = count_patterns(tmp_path / "rows-*.parquet", "y")
+    assert patterns.dichotomizer.thresholds_ == [1.0]
+    assert patterns.X["a"].tolist() == [0, 1]
+    pd.DataFrame({"a": ["0", "2"], "y": [0, 1]}).to_parquet(tmp_path / "rows-2.parquet")
+    with pytest.raises(InputError, match=r"'a' is of type number .* but of type text"):
+        count_patterns(tmp_path / "rows-*.parquet", "y")
+
+
+def test_parts_of_two_formats_are_refused(frame, tmp_path):
+    frame.to_csv(tmp_path / "rows-0", index=False)
+    frame.to_parquet(tmp_path / "rows-1")
+    with pytest.raises(InputError, match="must be both CSV or both Parquet"):
+        count_patterns(tmp_path / "rows-*", "bought")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("name", ["data[1]", "a*", "a?", "[[]", 'é\'s "x"'])
+def test_the_name_of_a_file_is_taken_literally(frame, tmp_path, kind, name):
+    """A name with brackets once gave the rows of another file."""
+    for stem, part in {"data1": frame[:9], "ab": frame[:9], "[": frame[:9], name: frame}.items():
+        path = tmp_path / f"{stem}.{kind}"
+        part.to_parquet(path) if kind == "parquet" else part.to_csv(path, index=False)
+    same(count_patterns(tmp_path / f"{name}.{kind}", "bought"), count_patterns(frame, "bought"))
+
+
+def test_the_names_of_folders_say_nothing_of_the_rows(frame, tmp_path):
+    folder = tmp_path / "bit=1"
+    folder.mkdir()
+    frame.to_parquet(folder / "rows.parquet")
+    same(count_patterns(folder / "rows.parquet", "bought"), count_patterns(frame, "bought"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes there")
+def test_a_pipe_is_counted(frame, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = Thread(target=(tmp_path / "pipe").write_text, args=[frame.to_csv(index=False)])
+    writer.start()
+    same(count_patterns(tmp_path / "pipe", "bought"), count_patterns(frame, "bought"))
+    writer.join()
+
+
+def test_missing_words_in_a_csv_file_are_missing(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,y\n0,no\nNA,yes\n1,yes\n")
+    with pytest.raises(InputError, match=r"missing values in 'a' \(1 row\)"):
+        count_patterns(tmp_path / "rows.csv", "y")
+
+
+def test_counted_patterns_are_taken_as_they_are(frame):
+    patterns = count_patterns(frame, "bought")
+    assert count_patterns(patterns, "bought") is patterns
 
 
 def test_names_that_differ_in_case_only_are_refused_in_files(tmp_path):
@@ -308,10 +379,10 @@ def test_names_that_differ_in_case_only_are_refused_in_files(tmp_path):
         count_patterns(tmp_path / "rows.csv", "y")
 
 
-def test_a_csv_file_of_old_windows_programs_is_refused(tmp_path):
-    (tmp_path / "rows.csv").write_bytes("a,y\n0,né\n1,ja\n".encode("cp1252"))
-    with pytest.raises(InputError, match="is encoded as cp1252, which DuckDB does not read"):
-        count_patterns(tmp_path / "rows.csv", "y")
+def test_a_csv_file_is_counted_whatever_its_encoding(tmp_path):
+    for encoding in ("utf-8-sig", "utf-16", "cp1252"):
+        (tmp_path / "rows.csv").write_bytes("a,y\n0,né\n1,ja\n".encode(encoding))
+        assert sorted(count_patterns(tmp_path / "rows.csv", "y").y.tolist()) == ["ja", "né"]
 
 
 @pytest.mark.parametrize(("package", "name"), [("duckdb", "DuckDB"), ("narwhals", "narwhals")])

@@ -1,7 +1,5 @@
 """From a table as it comes to the 0/1 features that the estimators take."""
 
-import difflib
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -22,18 +20,26 @@ from stablepred.tables.columns import (
     NumberColumn,
     Surprise,
     TextColumn,
-    in_rows,
     learn_column,
-    shortened,
 )
-from stablepred.tables.values import NUMBER
+from stablepred.tables.messages import (
+    check_columns,
+    in_rows,
+    listed,
+    nearest,
+    shorten,
+    unknown_column,
+)
 
-# What is said about the columns of a topic, in this order.
+# What the notes tell about the columns of a topic, in this order.
 TOPICS = {
     "constant": "left out, constant",
     "text id": "left out, an id or free text",
     "numeric id": "probably an id, drop it unless its size means something",
+    "zeros": "read as numbers though some begin with 0, as codes do",
     "comma": "read with a decimal comma",
+    "thousands": "read with a mark between thousands",
+    "decimals": "read as fractions, all with three decimals; they may be thousands",
     "stray": "not finite numbers, counted as missing",
     "missing": "missing values, each column with a feature 'is missing' of its own",
     "rare": "values in under 1% of the rows, counted together as 'is rare'",
@@ -45,6 +51,7 @@ SURPRISES = {
     "unseen": "never seen in training, taken as rare or as none of the known values",
     "stray": "not finite numbers, counted as missing",
     "missing": "missing here but never in training, taken as none of the known values",
+    "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
 }
 
 
@@ -52,11 +59,12 @@ SURPRISES = {
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Turn a mixed table into 0/1 features, and new rows of it into the same ones.
 
-    Numbers are cut at their training mean (as `Dichotomizer` does) into ``age>40.9``; true and
-    false become ``owner``; texts become one feature per value, ``job=student``, with values in
-    under 1% of the rows together as ``job is rare``; missing values get a feature of their own,
-    ``age is missing``. Constant columns, and texts that differ from row to row, are left out with
-    a ``TableWarning``. Dates are refused.
+    Numbers are cut at their training mean (as `Dichotomizer` does) into ``age>40.9``; booleans
+    become ``owner``; text becomes one feature per value, ``job=student``, with values in under 1%
+    of the rows together as ``job is rare``; missing values get a feature of their own,
+    ``age is missing``. Constant columns, and text that differs from row to row, are left out with
+    a ``TableWarning``. Dates are refused, and so are numbers that can be read in two ways, such as
+    1.234 beside 999.
 
     Columns may be text throughout, as in a CSV file, or typed, as in a Parquet file or a
     DataFrame; the same values give the same features.
@@ -76,7 +84,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     kept_ : ndarray of bool
         Which of their features are kept (all, unless ``overlap`` is set).
     notes_ : list of str
-        What was left out, missing, rare or doubtful, one line per topic.
+        What was left out, missing, rare, assumed or doubtful, one line per topic.
 
     Examples
     --------
@@ -114,30 +122,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
         if len(frame) == 0:
             raise InputError("the table has no rows.")
-        self.columns_, notes = [], []
-        for name in frame.columns:
-            if name not in set(self.drop):
-                column, said = learn_column(frame[name])
-                self.columns_ += [] if column is None else [column]
-                notes += said
-        self.kept_ = np.ones(sum(len(column.features) for column in self.columns_), dtype=bool)
-        self._check_features(notes)
+        dropped = set(self.drop)
+        learned = [learn_column(frame[name]) for name in frame.columns if name not in dropped]
+        notes = [note for _, found in learned for note in found]
+        self._take([column for column, _ in learned if column is not None], notes)
         if self.overlap is not None:
             notes += self._leave_out(self.encode(frame)[0], self.overlap)
             self._check_features(notes)
-        self.notes_ = _lines(notes)
-        _warn_of_left_out(notes)
+        self._tell(notes)
 
     @classmethod
     def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
         """An encoder of columns that were learned elsewhere."""
         encoder = cls()
-        encoder.columns_ = list(columns)
-        encoder.kept_ = np.ones(sum(len(column.features) for column in columns), dtype=bool)
-        encoder._check_features(notes)
-        encoder.notes_ = _lines(notes)
-        _warn_of_left_out(notes)
+        encoder._take(list(columns), notes)
+        encoder._tell(notes)
         return encoder
+
+    def _take(self, columns: list[Column], notes: list[Note]) -> None:
+        self.columns_ = columns
+        self.kept_ = np.ones(sum(len(column.features) for column in columns), dtype=bool)
+        self._check_features(notes)
+
+    def _tell(self, notes: list[Note]) -> None:
+        self.notes_ = _lines(notes)
+        for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
+            warnings.warn(line, TableWarning, stacklevel=6)
 
     def _check_features(self, notes: list[Note]) -> None:
         names = list(self.get_feature_names_out())
@@ -171,19 +181,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         frame = as_frame(X)
         self.check_has_columns(list(frame.columns))
-        blocks, surprises = [], []
-        used = set(self.used_columns)
-        for column in self.columns_:
-            if column.name in used:
+        kept = np.empty((len(frame), int(self.kept_.sum())), dtype=np.uint8)
+        surprises, k = [], 0
+        for column, wanted in self._parts():
+            if wanted.any():  # else left out for want of overlap
                 bits, unexpected = column.encode(frame[column.name])
-                blocks.append(bits)
                 surprises += unexpected
-            else:  # left out for want of overlap
-                blocks.append(np.zeros((len(frame), len(column.features)), dtype=np.uint8))
-        kept = np.hstack(blocks)[:, self.kept_]
-        return pd.DataFrame(
-            kept, columns=self.get_feature_names_out(), index=frame.index
-        ), surprises
+                for feature in np.flatnonzero(wanted):
+                    kept[:, k] = bits[feature]
+                    k += 1
+        names = self.get_feature_names_out()
+        return pd.DataFrame(kept, columns=names, index=frame.index, copy=False), surprises
+
+    def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
+        """The columns with which of their features are kept."""
+        ends = np.cumsum([len(column.features) for column in self.columns_])
+        return zip(self.columns_, np.split(self.kept_, ends[:-1]), strict=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features, in order."""
@@ -193,9 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @property
     def used_columns(self) -> list[str]:
         """The columns of a table that the features are made of."""
-        ends = np.cumsum([len(column.features) for column in self.columns_])
-        parts = np.split(self.kept_, ends[:-1])
-        return [c.name for c, kept in zip(self.columns_, parts, strict=True) if kept.any()]
+        return [column.name for column, kept in self._parts() if kept.any()]
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
@@ -217,11 +228,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def check_has_columns(self, names: list[Any]) -> None:
         """Raise when a table lacks a column that was used in training."""
-        lacking = [name for name in self.used_columns if name not in names]
+        present = set(names)
+        lacking = [name for name in self.used_columns if name not in present]
         if lacking:
             raise InputError(
                 f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
-                f"It has: {listed(names)}. {_nearest(lacking[0], names)}"
+                f"It has: {listed(names)}. {nearest(lacking[0], names)}"
                 "Add the column, or fit the model again without it."
             )
 
@@ -238,40 +250,6 @@ def as_frame(X: Any) -> pd.DataFrame:
     return X
 
 
-def check_columns(names: list[Any]) -> None:
-    """Raise when names of columns are not text, or repeat."""
-    odd = [name for name in names if not isinstance(name, str)]
-    if odd:
-        raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    if repeated:
-        raise InputError(
-            f"names of columns repeat: {listed([repr(name) for name in repeated])}. Rename them."
-        )
-
-
-def unknown_column(name: str, names: list[Any], what: str) -> InputError:
-    """The error for a name that is not there, with the nearest ones that are."""
-    numbers = [other for other in names if re.fullmatch(NUMBER["point"], str(other))]
-    data = " The first line seems to hold data; put one with names before it."
-    return InputError(
-        f"{what} {name!r} is not in the table. {_nearest(name, names)}The columns are: "
-        f"{listed(names)}.{data if len(numbers) > 1 else ''}"
-    )
-
-
-def _nearest(name: str, names: list[Any]) -> str:
-    lower = {str(other).lower(): str(other) for other in names}
-    close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
-    return f"Did you mean {' or '.join(repr(lower[k]) for k in close)}? " if close else ""
-
-
-def listed(names: list[Any], most: int = 20) -> str:
-    """Names in one line, not too many."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(map(str, names[:most])) + more
-
-
 def _lines(notes: list[Note]) -> list[str]:
     """One line per topic, in the order of the topics."""
     lines = []
@@ -280,11 +258,6 @@ def _lines(notes: list[Note]) -> list[str]:
         if found:
             lines.append(f"{text}: {', '.join(found)}")
     return lines
-
-
-def _warn_of_left_out(notes: list[Note]) -> None:
-    for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
-        warnings.warn(line, TableWarning, stacklevel=6)
 
 
 def surprise_lines(surprises: Iterable[Surprise]) -> list[str]:
@@ -296,7 +269,7 @@ def surprise_lines(surprises: Iterable[Surprise]) -> list[str]:
     lines = []
     for kind, text in SURPRISES.items():
         found = [
-            f"{column} ({in_rows(rows)}" + (f", e.g. {shortened(example)!r})" if example else ")")
+            f"{column} ({in_rows(rows)}" + (f", e.g. {shorten(example)!r})" if example else ")")
             for (its_kind, column), (rows, example) in totals.items()
             if its_kind == kind
         ]

@@ -7,21 +7,24 @@ memory. The rows themselves never come here, so a table may be far larger than m
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import glob
+from glob import escape, glob
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer, halfway, tolerance_of_mean
-from stablepred.tables.columns import in_rows
-from stablepred.tables.files import CsvFile, ParquetFile, TableFile, open_table
-from stablepred.tables.table_encoder import check_columns, listed, unknown_column
+from stablepred.tables.files import ParquetFile, TableFile, open_table
+from stablepred.tables.messages import check_columns, in_rows, listed, unknown_column
+from stablepred.tables.types import BOOLEANS, NUMBER, match, to_text
 
 SHOWN = 5  # values in a message
 
@@ -48,7 +51,7 @@ class PatternCounts:
     X: pd.DataFrame
     y: NDArray[Any] | None
     count: NDArray[np.float64]
-    dichotomizer: Dichotomizer | None
+    dichotomizer: Dichotomizer | None = None
 
 
 def count_patterns(
@@ -63,13 +66,13 @@ def count_patterns(
     Parameters
     ----------
     table : path or frame
-        A Parquet or CSV file, or a glob of several (``"rows-*.parquet"``), read by DuckDB; or a
-        DuckDB relation, a frame of Dask or PySpark, of pandas, polars or pyarrow.
+        A Parquet or CSV file, or a glob of several (``"rows-*.parquet"``) with the same columns,
+        counted by DuckDB; or a DuckDB relation, a frame of Dask or PySpark, of pandas, polars or
+        pyarrow. `PatternCounts` are taken as they are.
     target : str, optional
         The outcome column, with two values.
     features : sequence of str, optional
-        The columns to use: numbers, or true and false, none missing. All but the target if not
-        given.
+        The columns to use: numbers or booleans, none missing. All but the target if not given.
     dichotomize : {"mean", "median", None}, default="mean"
         How columns with more than two values are cut, as `Dichotomizer` does; None refuses columns
         that are not 0/1. The mean is found by the engine, equal to that of the loaded table up to
@@ -92,25 +95,55 @@ def count_patterns(
     2  1  1  0    1.0
     3  1  1  1    1.0
     """
-    with opened(table) as frame:
+    if isinstance(table, PatternCounts):
+        return table
+    wanted = None if features is None else [*features, *([] if target is None else [target])]
+    with open_frame(table, wanted) as frame:
         types = dict(frame.collect_schema())
         names = feature_names(types, target, features)
         ranges = value_ranges(frame, types, names, target)
         if target is not None:
             two_values(frame, target)
         cuts = _cuts(ranges, means_of_several_values(frame, types, ranges), frame, dichotomize)
-        return _counted(frame, target, cuts, dichotomize)
+        nw = load_narwhals()
+        bits = {name: number(name) > sum(cut) for name, cut in cuts.items()}
+        counted = count_rows(frame, bits, None if target is None else nw.col(target))
+        if dichotomize is None:
+            return counted
+        cutter = Dichotomizer(strategy=dichotomize)
+        cutter.thresholds_, cutter.tolerances_ = np.array(list(cuts.values())).T
+        cutter.n_features_in_ = len(cuts)
+        return PatternCounts(counted.X, counted.y, counted.count, cutter)
+
+
+def count_rows(frame: Any, features: Mapping[str, Any], outcome: Any | None) -> PatternCounts:
+    """Count equal rows of boolean expressions, and of the outcome if there is one."""
+    nw = load_narwhals()
+    keys = [bit.alias(f"x{j}") for j, bit in enumerate(features.values())]
+    keys += [] if outcome is None else [outcome.alias("y")]
+    names = [f"x{j}" for j in range(len(features))] + ["y"] * (outcome is not None)
+    # All that is asked of an engine: cut the columns, and count equal rows.
+    found = frame.select(*keys).group_by(*names).agg(nw.len().alias("count")).collect()
+    x = np.column_stack([found[key].to_numpy() for key in names[: len(features)]])
+    y = None if outcome is None else found["y"].to_numpy()
+    ranks = [] if y is None else [np.unique(y, return_inverse=True)[1]]
+    order = np.lexsort([*ranks, *x.T[::-1]])  # engines give the rows in any order
+    return PatternCounts(
+        pd.DataFrame(x[order].astype(np.uint8), columns=list(features)),
+        None if y is None else y[order],
+        found["count"].to_numpy()[order].astype(np.float64),
+    )
 
 
 # --- opening ---
 
 
 @contextmanager
-def opened(table: Any) -> Iterator[Any]:
-    """The table as a lazy frame of narwhals."""
+def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
+    """The table as a lazy frame of narwhals; of a CSV file no other columns need be read."""
     narwhals = load_narwhals()
-    if isinstance(table, str | os.PathLike):
-        with _duckdb_relation(os.fspath(table)) as relation:
+    if isinstance(table, str | os.PathLike | TableFile):
+        with _duckdb_relation(table, columns) as relation:
             yield narwhals.from_native(relation).lazy()
         return
     try:
@@ -128,83 +161,139 @@ def load_narwhals() -> Any:
     try:
         import narwhals
     except ImportError as error:
-        raise InputError(
-            "counting the rows of a table needs narwhals, which is not installed: "
-            "pip install 'stablepred[tables]'."
-        ) from error
+        raise _not_installed("counting the rows of a table needs narwhals") from error
     return narwhals
 
 
-def _duckdb() -> Any:
-    try:
-        import duckdb
-    except ImportError as error:
-        raise InputError(
-            "counting the rows of a file needs DuckDB, which is not installed: "
-            "pip install 'stablepred[tables]'."
-        ) from error
-    return duckdb
+def _not_installed(what: str) -> InputError:
+    return InputError(f"{what}, which is not installed: pip install 'stablepred[tables]'.")
 
 
 @contextmanager
-def _duckdb_relation(path: str) -> Iterator[Any]:
+def _duckdb_relation(table: Any, columns: Sequence[str] | None) -> Iterator[Any]:
     """The rows of one or several files as DuckDB sees them."""
-    duckdb = _duckdb()
-    files = [path] if os.path.exists(path) else sorted(glob(path)) or [path]
-    first = open_table(files[0])  # knows what is wrong with a file that cannot be used
-    _check_case(first)
+    try:
+        import duckdb
+    except ImportError as error:
+        raise _not_installed("counting the rows of a file needs DuckDB") from error
+    files = [table] if isinstance(table, TableFile) else _open_files(os.fspath(table))
+    _check_same_columns(files)
+    _check_case(files[0])
     with tempfile.TemporaryDirectory() as folder:
         # Nothing is fetched from the network, and what does not fit in memory goes to the folder.
-        settings = {"autoinstall_known_extensions": "false", "temp_directory": folder}
+        settings: dict[str, Any] = {
+            "autoinstall_known_extensions": "false",
+            "temp_directory": folder,
+        }
         with duckdb.connect(config=settings) as connection:
             connection.execute("SET enable_progress_bar = false")  # it would be printed to a file
             try:
-                yield _relation(connection, first, files)
+                if isinstance(files[0], ParquetFile):
+                    yield _read_parquet(connection, files)
+                else:
+                    copy = Path(folder) / "rows.parquet"
+                    select = _copy_text(files, copy, columns)
+                    yield _literally(connection, [copy]).project(", ".join(select))
             except duckdb.Error as error:
-                raise InputError(f"{path} cannot be counted: {error}") from error
+                shown = table.path if isinstance(table, TableFile) else table
+                raise InputError(f"{shown} cannot be counted: {error}") from error
 
 
-def _relation(connection: Any, first: TableFile, files: list[str]) -> Any:
-    if isinstance(first, ParquetFile):
-        relation = connection.read_parquet(files)
-        return relation.select(*(_quoted(name) for name in first.stored))
-    assert isinstance(first, CsvFile)
-    if first.encoding == "cp1252":
-        raise InputError(
-            f"{first.path} is encoded as cp1252, which DuckDB does not read. Save it as UTF-8."
+def _open_files(path: str) -> list[TableFile]:
+    """The file of this name, or else all that the name is a pattern of."""
+    names = [path] if os.path.exists(path) else sorted(glob(path)) or [path]
+    return [open_table(name) for name in names]
+
+
+def _literally(connection: Any, sources: Sequence[Path]) -> Any:
+    """Parquet files by their names: DuckDB would take these for patterns, and folders for data."""
+    names = [escape(os.path.abspath(source)) for source in sources]
+    return connection.read_parquet(names, hive_partitioning=False)
+
+
+def _read_parquet(connection: Any, files: Sequence[Any]) -> Any:
+    """Files of equal types together: DuckDB would give all of them the types of the first."""
+    alike: dict[Any, list[Path]] = {}
+    for file in files:
+        stored = dict(zip(file.columns, zip(file.stored, file.types, strict=True), strict=True))
+        columns = tuple((name, *stored[name]) for name in files[0].columns)
+        alike.setdefault(columns, []).append(file.source)
+    parts = [
+        _literally(connection, sources).project(
+            ", ".join(f"{quote(stored)} AS {quote(name)}" for name, stored, _ in columns)
         )
-
-    def read(texts: list[str]) -> Any:
-        return connection.read_csv(
-            files,
-            header=True,
-            sep=first.separator,
-            encoding=first.encoding,
-            compression="gzip" if first.packed else "none",
-            sample_size=-1,  # the type of a column is that of all its values
-            auto_type_candidates=["BOOLEAN", "BIGINT", "DOUBLE", "VARCHAR"],
-            dtype=dict.fromkeys(texts, "VARCHAR"),
-        )
-
-    typed = read([])
-    words = _other_words(typed, read)
-    return read(words) if words else typed
+        for columns, sources in alike.items()
+    ]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.union(part)
+    return whole
 
 
-def _other_words(typed: Any, read: Callable[[list[str]], Any]) -> list[str]:
-    """Columns that DuckDB takes for true and false, but that hold other words, such as yes and no.
+def _check_same_columns(files: Sequence[TableFile]) -> None:
+    first = files[0]
+    for file in files[1:]:
+        if type(file) is not type(first):
+            raise InputError(f"{first.path} and {file.path} must be both CSV or both Parquet.")
+        missing = [name for name in first.columns if name not in set(file.columns)]
+        extra = [name for name in file.columns if name not in set(first.columns)]
+        if missing or extra:
+            lacks = f"lacks {listed(missing)}" if missing else f"adds {listed(extra)}"
+            raise InputError(
+                f"{file.path} {lacks}: its columns must be those of {first.path}, in any order."
+            )
+        if isinstance(file, ParquetFile) and isinstance(first, ParquetFile):
+            kinds = [dict(zip(f.columns, map(_kind, f.types), strict=True)) for f in (first, file)]
+            for name, kind in kinds[0].items():
+                if kinds[1][name] != kind:
+                    raise InputError(
+                        f"column {name!r} is of type {kind} in {first.path}, but of type "
+                        f"{kinds[1][name]} in {file.path}. Store it as one type."
+                    )
 
-    pandas reads these as text, and so the classes of an outcome keep their names.
+
+def _kind(type_: Any) -> str:
+    is_ = pa.types
+    if is_.is_integer(type_) or is_.is_floating(type_) or is_.is_decimal(type_):
+        return "number"
+    return "text" if is_.is_string(type_) or is_.is_large_string(type_) else str(type_)
+
+
+def _copy_text(files: Sequence[TableFile], copy: Path, columns: Sequence[str] | None) -> list[str]:
+    """Write the rows of CSV files to one Parquet file, and say how SQL types its columns.
+
+    They are read, trimmed and typed here and not by DuckDB, so that a file has the same values
+    whether its rows are counted or loaded.
     """
-    truths = [n for n, kind in zip(typed.columns, typed.types, strict=True) if kind == "BOOLEAN"]
-    if not truths:
-        return []
-    tests = [f"bool_and(lower({_quoted(name)}) in ('true', 'false'))" for name in truths]
-    (plain,) = read(truths).aggregate(", ".join(tests)).fetchall()
-    return [name for name, is_plain in zip(truths, plain, strict=True) if not is_plain]
+    names = [name for name in files[0].columns if columns is None or name in columns]
+    names = names or files[0].columns[:1]  # none is there; the first has the number of rows
+    fits = {name: dict(TYPES) for name in names}
+    schema = pa.schema([(f"c{k}", pa.large_string()) for k in range(len(names))])
+    with parquet.ParquetWriter(copy, schema) as writer:
+        for file in files:
+            for batch in file.batches(names):
+                text = [to_text(column) for column in batch.columns]
+                for name, values in zip(names, text, strict=True):
+                    distinct = values.unique().drop_null()
+                    fits[name] = {t: p for t, p in fits[name].items() if match(distinct, p).all()}
+                writer.write_table(pa.table(text, schema))
+    types = [next(iter(fits[name]), "VARCHAR") for name in names]
+    return [
+        f"CAST(c{k} AS {type_}) AS {quote(name)}"
+        for k, (name, type_) in enumerate(zip(names, types, strict=True))
+    ]
 
 
-def _quoted(name: str) -> str:
+# What all values of a column must look like to be of a type.
+TYPES = {
+    "BIGINT": r"^[+-]?(0|[1-9]\d{0,17})$",
+    "DOUBLE": NUMBER["point"],
+    "BOOLEAN": f"^(?i:{'|'.join(BOOLEANS)})$",
+}
+
+
+def quote(name: str) -> str:
+    """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -224,13 +313,13 @@ def _check_case(file: TableFile) -> None:
 def feature_names(
     types: dict[str, Any], target: str | None, features: Sequence[str] | None
 ) -> list[str]:
-    """The columns to use, which must be there and hold numbers or truth values."""
+    """The columns to use, which must be there and hold numbers or booleans."""
     columns = list(types)
     if target is not None and target not in columns:
         raise unknown_column(target, columns, "target")
     names = [name for name in columns if name != target] if features is None else list(features)
     for name in names:
-        if name not in columns:
+        if name not in types:
             raise unknown_column(name, columns, "feature")
     check_columns(names)
     if target in names:
@@ -242,8 +331,8 @@ def feature_names(
     if odd:
         found = listed([f"{name!r} ({types[name]})" for name in odd])
         raise InputError(
-            f"features must be numbers, or true and false, but are not: {found}. Name the others "
-            "with features=[...]; or make 0/1 features of the whole table with 'stablepred fit' or "
+            f"features must be numbers or booleans, but are not: {found}. Name the others with "
+            "features=[...]; or make 0/1 features of the whole table with "
             "stablepred.data.TableEncoder."
         )
     return names
@@ -266,7 +355,13 @@ def value_ranges(
     found = one_row(frame.select(*wanted))
     if not found["rows"]:
         raise InputError("the table has no rows.")
-    _check_complete({name: int(found[f"missing{j}"]) for j, name in enumerate(checked)})
+    missing_rows = {name: int(found[f"missing{j}"]) for j, name in enumerate(checked)}
+    some = [f"{name!r} ({in_rows(rows)})" for name, rows in missing_rows.items() if rows]
+    if some:
+        raise InputError(
+            f"missing values in {listed(some)}. Fill them in or remove such rows; or use "
+            "stablepred.data.TableEncoder, which makes a feature 'is missing' of them."
+        )
     ranges = {
         name: (float(found[f"low{j}"]), float(found[f"high{j}"])) for j, name in enumerate(names)
     }
@@ -287,15 +382,6 @@ def number(name: str) -> Any:
 def one_row(frame: Any) -> dict[str, Any]:
     """The only row of a frame, by column."""
     return {name: values[0] for name, values in frame.collect().to_dict(as_series=False).items()}
-
-
-def _check_complete(missing: dict[str, int]) -> None:
-    found = [f"{name!r} ({in_rows(rows)})" for name, rows in missing.items() if rows]
-    if found:
-        raise InputError(
-            f"missing values in {listed(found)}. Fill them in or remove such rows; or use "
-            "'stablepred fit', which makes a feature 'is missing' of them."
-        )
 
 
 def two_values(frame: Any, target: str) -> list[Any]:
@@ -319,13 +405,15 @@ def _cuts(
     ranges: dict[str, Range], several: dict[str, float], frame: Any, dichotomize: str | None
 ) -> dict[str, Cut]:
     """Where each column is cut, by the rules of `Dichotomizer`."""
-    if dichotomize is None:
-        _check_binary(ranges, several)
-        return dict.fromkeys(ranges, (0.5, 0.0))
     cuts = {}
     for name, (low, high) in ranges.items():
-        if name not in several:
-            cuts[name] = (halfway(low, high), 0.0)
+        if dichotomize is None and (name in several or not {low, high} <= {0.0, 1.0}):
+            raise InputError(
+                f"feature {name!r} must be 0/1 to be balanced, but has values from {low:g} to "
+                f"{high:g}. Set dichotomize='mean'."
+            )
+        if dichotomize is None or name not in several:
+            cuts[name] = (0.5 if dichotomize is None else halfway(low, high), 0.0)
         elif dichotomize == "mean":
             cuts[name] = (several[name], tolerance_of_mean(max(abs(low), abs(high))))
         else:
@@ -333,18 +421,15 @@ def _cuts(
     return cuts
 
 
-def _is_whole(type_: Any) -> bool:
-    return not (type_.is_float() or type_.is_decimal())
-
-
 def means_of_several_values(
     frame: Any, types: dict[str, Any], ranges: dict[str, Range]
 ) -> dict[str, float]:
     """The means of those columns that have values between their least and their largest one."""
     doubtful = {
-        name: (low, high)
-        for name, (low, high) in ranges.items()
-        if low < high and not (high - low == 1 and _is_whole(types[name]))
+        name: ends
+        for name, ends in ranges.items()
+        if ends[0] < ends[1]
+        and (ends[1] - ends[0] != 1 or types[name].is_float() or types[name].is_decimal())
     }
     if not doubtful:
         return {}
@@ -365,15 +450,6 @@ def means_of_several_values(
     }
 
 
-def _check_binary(ranges: dict[str, Range], several: dict[str, float]) -> None:
-    for name, (low, high) in ranges.items():
-        if name in several or not {low, high} <= {0.0, 1.0}:
-            raise InputError(
-                f"feature {name!r} must be 0/1 to be balanced, but has values from {low:g} to "
-                f"{high:g}. Set dichotomize='mean'."
-            )
-
-
 def _cut_at_median(frame: Any, name: str) -> Cut:
     """The median by the counts of the distinct values; engines differ in theirs."""
     nw = load_narwhals()
@@ -382,34 +458,3 @@ def _cut_at_median(frame: Any, name: str) -> Cut:
     distinct, count = found["value"].to_numpy(), found["count"].to_numpy()
     cutter = Dichotomizer(strategy="median").fit(distinct[:, None], sample_weight=count)
     return float(cutter.thresholds_[0]), float(cutter.tolerances_[0])
-
-
-# --- counting ---
-
-
-def _counted(
-    frame: Any, target: str | None, cuts: dict[str, Cut], dichotomize: str | None
-) -> PatternCounts:
-    nw = load_narwhals()
-    bits = {f"x{j}": number(name) > sum(cut) for j, (name, cut) in enumerate(cuts.items())}
-    outcome = {} if target is None else {"y": nw.col(target)}
-    keys = bits | outcome
-    # All that is asked of an engine: cut the columns, and count equal rows.
-    found = frame.select(**keys).group_by(*keys).agg(nw.len().alias("count")).collect()
-    x = np.column_stack([found[key].to_numpy() for key in bits]).astype(np.uint8)
-    y = None if target is None else found["y"].to_numpy()
-    places = [] if y is None else [np.unique(y, return_inverse=True)[1]]
-    order = np.lexsort([*places, *x.T[::-1]])  # engines give the rows in any order
-    return PatternCounts(
-        pd.DataFrame(x[order], columns=list(cuts)),
-        None if y is None else y[order],
-        found["count"].to_numpy()[order].astype(np.float64),
-        None if dichotomize is None else _dichotomizer(dichotomize, list(cuts.values())),
-    )
-
-
-def _dichotomizer(strategy: str, cuts: list[Cut]) -> Dichotomizer:
-    cutter = Dichotomizer(strategy=strategy)
-    cutter.thresholds_, cutter.tolerances_ = np.array(cuts).T
-    cutter.n_features_in_ = len(cuts)
-    return cutter
