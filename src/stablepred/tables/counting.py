@@ -274,9 +274,13 @@ def _copy_text(files: Sequence[TableFile], copy: Path, columns: Sequence[str] | 
             for batch in file.batches(names):
                 text = [to_text(column) for column in batch.columns]
                 for name, values in zip(names, text, strict=True):
-                    distinct = values.unique().drop_null()
-                    fits[name] = {t: p for t, p in fits[name].items() if match(distinct, p).all()}
-                writer.write_table(pa.table(text, schema))
+                    valid = np.asarray(values.is_valid())
+                    fits[name] = {
+                        type_: pattern
+                        for type_, pattern in fits[name].items()
+                        if match(values, pattern)[valid].all()
+                    }
+                writer.write_table(pa.table([v.dictionary_decode() for v in text], schema))
     types = [next(iter(fits[name]), "VARCHAR") for name in names]
     return [
         f"CAST(c{k} AS {type_}) AS {quote(name)}"
