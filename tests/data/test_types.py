@@ -1,4 +1,4 @@
-"""How values are written: what is certain, what is said, what is refused."""
+"""How values are written: what is certain, what is reported, what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -52,6 +52,11 @@ def test_thousands_that_may_be_fractions_are_refused(values, mark):
     values = [value.replace("M", mark) for value in values]
     with pytest.raises(InputError, match=rf"'a' has .* two ways: '-?1\{mark}234' may be -?1.234"):
         encode(values)
+
+
+def test_two_marks_that_may_be_either_are_refused():
+    with pytest.raises(InputError, match="'a' has numbers that can be read in two ways"):
+        encode(["1,000", "-2.000", "7"])
 
 
 @pytest.mark.parametrize("other", ["0.5", "1.25", "1234.5", "0.125", "2.0", ".5"])

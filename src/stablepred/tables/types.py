@@ -240,12 +240,17 @@ def check_style(text: Any, style: str, name: str) -> str:
     """
     check_new_numbers(text, style, name)
     mark, group = MARKS.get(style, ("", ""))
-    doubtful = match(text, DOUBTFUL[mark]) if mark else np.zeros(1, dtype=bool)
-    numbers = match(text, NUMBER[style]) if doubtful.any() else doubtful
-    if not doubtful.any() or group or (match(text, rf"\{mark}") & numbers & ~doubtful).any():
+    if not mark:
+        return ""
+    numbers, doubtful = match(text, NUMBER[style]), match(text, DOUBTFUL[mark])
+    if group:  # certain where a value makes no sense with the two marks exchanged
+        certain = numbers & ~match(text, NUMBER["1.234,5" if mark == "." else "1,234.5"])
+    else:
+        certain = numbers & match(text, rf"\{mark}") & ~doubtful
+    if certain.any() or not doubtful.any():
         return ""
     example = text[int(np.argmax(doubtful))].as_py()
-    if (doubtful == numbers).all():
+    if not group and (doubtful == numbers).all():
         return f"e.g. {example} as {example.replace(mark, '.')}"
     raise InputError(
         f"column {name!r} has numbers that can be read in two ways: {example!r} may be "
