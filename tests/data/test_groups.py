@@ -13,7 +13,7 @@ def sizes(values, bins=None):
     return {name: int(rows.sum()) for name, rows in groups.rows.items()}, groups.notes
 
 
-def test_texts_are_groups_by_value():
+def test_text_is_grouped_by_value():
     assert sizes(["b", "a", "b"]) == ({"a": 1, "b": 2}, [])
 
 
@@ -44,7 +44,7 @@ def test_few_numbers_are_groups_by_value():
     assert list(found.items()) == [("9", 1), ("10", 2), ("(missing)", 1)]
 
 
-def test_truth_values_are_groups():
+def test_booleans_are_groups():
     assert sizes([True, False, True])[0] == {"False": 1, "True": 2}
 
 

@@ -129,7 +129,7 @@ def test_true_and_false_are_one_feature(values):
     assert encoded(values)[0] == {"a": [1, 0, 1]}
 
 
-def test_truth_with_missing_values():
+def test_booleans_with_missing_values():
     expected = {"a": [1, 0, 0], "a is missing": [0, 1, 0]}
     assert encoded([True, None, False])[0] == expected
     assert encoded(["true", "", "false"])[0] == expected
@@ -141,15 +141,15 @@ def test_types_may_differ_between_training_and_new_rows():
     assert encoded(["1", "B", "2"], [1, 2])[0] == {"a=1": [1, 0], "a=2": [0, 1], "a=B": [0, 0]}
 
 
-# --- texts ---
+# --- text ---
 
 
-def test_texts_become_one_feature_per_value():
+def test_text_becomes_one_feature_per_value():
     features, _ = encoded(["x", " y ", "z", "x"])
     assert features == {"a=x": [1, 0, 0, 1], "a=y": [0, 1, 0, 0], "a=z": [0, 0, 1, 0]}
 
 
-def test_two_texts_need_one_feature():
+def test_two_values_need_one_feature():
     assert encoded(["no", "yes", "no"])[0] == {"a=yes": [0, 1, 0]}
 
 
@@ -157,7 +157,7 @@ def test_one_text_besides_missing_ones_gives_the_missing_feature_alone():
     assert encoded(["yes", "", "yes"])[0] == {"a is missing": [0, 1, 0]}
 
 
-def test_categories_of_pandas_are_texts_even_when_they_are_numbers():
+def test_categories_of_pandas_are_text_even_when_they_are_numbers():
     features, _ = encoded(pd.Series([1, 2, 3], dtype="category"))
     assert list(features) == ["a=1", "a=2", "a=3"]
 
@@ -177,7 +177,7 @@ def test_a_single_rare_value_keeps_its_name():
 
 
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
-def test_texts_that_name_the_row_are_left_out():
+def test_text_that_names_the_row_is_left_out():
     frame = pd.DataFrame({"a": [f"K{k}" for k in range(40)], "b": [0, 1] * 20})
     encoder = TableEncoder().fit(frame)
     assert list(encoder.get_feature_names_out()) == ["b"]

@@ -1,8 +1,7 @@
-"""How values are written: what is certain, what is said, what is refused."""
+"""How values are written: what is certain, what is reported, what is refused."""
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 from stablepred.data import TableEncoder
@@ -53,6 +52,11 @@ def test_thousands_that_may_be_fractions_are_refused(values, mark):
     values = [value.replace("M", mark) for value in values]
     with pytest.raises(InputError, match=rf"'a' has .* two ways: '-?1\{mark}234' may be -?1.234"):
         encode(values)
+
+
+def test_two_marks_that_may_be_either_are_refused():
+    with pytest.raises(InputError, match="'a' has numbers that can be read in two ways"):
+        encode(["1,000", "-2.000", "7"])
 
 
 @pytest.mark.parametrize("other", ["0.5", "1.25", "1234.5", "0.125", "2.0", ".5"])
@@ -153,5 +157,5 @@ def test_numbers_are_formatted_as_shortly_as_their_type_allows():
 
 
 def test_a_long_string_of_digits_is_matched_at_once():
-    text = pa.array(["1" * 100_000 + "x"], pa.large_string())
+    text = to_text(pd.Series(["1" * 100_000 + "x"]))
     assert not any(find_style(text) == style for style in list(NUMBER)[1:])

@@ -149,7 +149,8 @@ class CsvFile(TableFile):
                 invalid_row_handler=on_odd_row,
             ),
             arrow_csv.ConvertOptions(
-                strings_can_be_null=False, column_types=dict.fromkeys(self.header, pa.string())
+                strings_can_be_null=False,
+                column_types=dict.fromkeys(self.header, pa.large_string()),
             ),
         )
 

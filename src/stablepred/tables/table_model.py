@@ -19,8 +19,9 @@ from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.preprocessing import tolerance_of_mean
 from stablepred.tables import counting
 from stablepred.tables.columns import Note, NumberColumn, learn_column
-from stablepred.tables.counting import PatternCounts, load_narwhals
+from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame
+from stablepred.tables.engines import load_narwhals, open_frame
 from stablepred.tables.files import ParquetFile, TableFile
 from stablepred.tables.messages import check_columns, unknown_column
 from stablepred.tables.target import Target, learn_target
@@ -250,7 +251,7 @@ def encode_counted(
         return None
     with ExitStack() as stack:
         try:
-            frame = stack.enter_context(counting.open_frame(file))
+            frame = stack.enter_context(open_frame(file))
             types = dict(frame.collect_schema())
             names = [name for name in columns if name != target]
             counting.feature_names(types, target, names)

@@ -127,7 +127,7 @@ def kind_of(column: pd.Series) -> str:
 
 
 def to_text(column: Any) -> Any:
-    """A column as Arrow strings, trimmed, with nulls where it is missing."""
+    """A column as an Arrow dictionary of its distinct strings, trimmed, null where missing."""
     if isinstance(column, pa.Array):
         array = column
     elif _is_plain_text(column):
@@ -140,7 +140,8 @@ def to_text(column: Any) -> Any:
     encoded = pc.cast(array, pa.large_string()).dictionary_encode()
     trimmed = pc.utf8_trim_whitespace(encoded.dictionary)
     missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
-    return pc.if_else(missing, pa.scalar(None, pa.large_string()), trimmed).take(encoded.indices)
+    cleaned = pc.if_else(missing, pa.scalar(None, pa.large_string()), trimmed)
+    return cleaned.take(encoded.indices).dictionary_encode()
 
 
 def _format_values(column: pd.Series) -> Any:
@@ -172,8 +173,8 @@ def format_value(value: Any) -> str | None:
 
 def to_categories(text: Any) -> Categories:
     """The distinct strings of what `to_text` gives, or of a column."""
-    encoded = (to_text(text) if isinstance(text, pd.Series) else text).dictionary_encode()
-    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    encoded = to_text(text) if isinstance(text, pd.Series) else text
+    codes = _codes(encoded)
     found = encoded.dictionary.to_pylist()
     order = sorted(range(len(found)), key=found.__getitem__)
     rank = np.empty(len(found) + 1, dtype=np.intp)
@@ -181,14 +182,23 @@ def to_categories(text: Any) -> Categories:
     return Categories([found[k] for k in order], rank[codes])
 
 
+def _codes(text: Any) -> IndexArray:
+    """For each row the index of its string, -1 where it is missing."""
+    codes: IndexArray = text.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    return codes
+
+
 def match(text: Any, pattern: str) -> Mask:
-    """Which strings match a pattern; a missing one does not."""
-    return _mask(pc.match_substring_regex(text, pattern))
+    """Which rows match a pattern; a missing one does not."""
+    return np.append(_matches(text.dictionary, pattern), False)[_codes(text)]
 
 
-def _mask(flags: Any) -> Mask:
-    mask: Mask = flags.fill_null(False).to_numpy(zero_copy_only=False)
-    return mask
+def _matches(distinct: Any, pattern: str) -> Mask:
+    return np.array(pc.match_substring_regex(distinct, pattern), dtype=bool)
+
+
+def _is_valid(text: Any) -> Mask:
+    return _codes(text) >= 0
 
 
 def is_boolean(found: Categories) -> bool:
@@ -200,7 +210,7 @@ def date_share(found: Categories) -> float:
     """Share of the rows with a string that reads as a date."""
     if not found.values:
         return 0.0
-    dates = match(pc.utf8_lower(pa.array(found.values, pa.large_string())), DATE)
+    dates = _matches(pc.utf8_lower(pa.array(found.values, pa.large_string())), DATE)
     return float(found.counts[dates].sum() / found.counts.sum())
 
 
@@ -212,18 +222,14 @@ def find_style(text: Any) -> str:
 
     ``integer`` where none has a mark, so that nothing is known of how a fraction would be written.
     """
-    valid = _mask(text.is_valid())
+    valid = _is_valid(text)
     style, fewest = "", len(valid) + 1
     for other, pattern in NUMBER.items():
         strays = int((valid & ~match(text, pattern)).sum())
         style, fewest = (other, strays) if strays < fewest else (style, fewest)
         if not fewest:
             break
-    return "integer" if style == "point" and not _has(text, ".").any() else style
-
-
-def _has(text: Any, mark: str) -> Mask:
-    return _mask(pc.match_substring(text, mark))
+    return "integer" if style == "point" and not match(text, r"\.").any() else style
 
 
 def check_style(text: Any, style: str, name: str) -> str:
@@ -234,12 +240,17 @@ def check_style(text: Any, style: str, name: str) -> str:
     """
     check_new_numbers(text, style, name)
     mark, group = MARKS.get(style, ("", ""))
-    doubtful = match(text, DOUBTFUL[mark]) if mark else np.zeros(1, dtype=bool)
-    numbers = match(text, NUMBER[style]) if doubtful.any() else doubtful
-    if not doubtful.any() or group or (_has(text, mark) & numbers & ~doubtful).any():
+    if not mark:
+        return ""
+    numbers, doubtful = match(text, NUMBER[style]), match(text, DOUBTFUL[mark])
+    if group:  # certain where a value makes no sense with the two marks exchanged
+        certain = numbers & ~match(text, NUMBER["1.234,5" if mark == "." else "1,234.5"])
+    else:
+        certain = numbers & match(text, rf"\{mark}") & ~doubtful
+    if certain.any() or not doubtful.any():
         return ""
     example = text[int(np.argmax(doubtful))].as_py()
-    if (doubtful == numbers).all():
+    if not group and (doubtful == numbers).all():
         return f"e.g. {example} as {example.replace(mark, '.')}"
     raise InputError(
         f"column {name!r} has numbers that can be read in two ways: {example!r} may be "
@@ -253,7 +264,7 @@ def check_new_numbers(text: Any, style: str, name: str) -> None:
     """Raise when numbers are written in another way than ``style``, or may be."""
     if style not in ("integer", *NUMBER):
         return
-    other = _mask(text.is_valid()) & ~match(text, NUMBER.get(style, NUMBER["point"]))
+    other = _is_valid(text) & ~match(text, NUMBER.get(style, NUMBER["point"]))
     if other.any():
         other &= np.logical_or.reduce([match(text, pattern) for pattern in NUMBER.values()])
     if style == "integer":
@@ -276,23 +287,24 @@ def to_numbers(column: pd.Series, style: str, text: Any = None) -> Numbers:
         example = str(values[strays][0]) if strays.any() else ""
         return Numbers(values, strays, example, PRECISION.get(str(column.dtype).lower(), 0.0))
     text = to_text(column) if text is None else text
-    values = _parse(text, "point" if style in ("boolean", "integer") else style)
-    if style == "boolean":
-        values[~np.isin(values, (0.0, 1.0))] = np.nan
-        lower = pc.utf8_lower(text)
-        for word, value in BOOLEANS.items():
-            values[_mask(pc.equal(lower, word))] = value
-    strays = ~np.isfinite(values) & _mask(text.is_valid())
+    values = np.append(_parse(text.dictionary, style), np.nan)[_codes(text)]
+    strays = ~np.isfinite(values) & _is_valid(text)
     example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
     return Numbers(values, strays, example)
 
 
-def _parse(text: Any, style: str) -> FloatArray:
-    """Numbers from text, NaN where it is not one."""
-    written = pc.if_else(pc.match_substring_regex(text, NUMBER[style]), text, None)
-    mark, group = MARKS[style]
+def _parse(distinct: Any, style: str) -> FloatArray:
+    """Numbers from strings, NaN where it is not one."""
+    mark, group = MARKS.get(style, MARKS["point"])
+    pattern = NUMBER.get(style, NUMBER["point"])
+    written = pc.if_else(pc.match_substring_regex(distinct, pattern), distinct, None)
     if group:
         written = pc.replace_substring(written, group, "")
     if mark != ".":
         written = pc.replace_substring(written, mark, ".")
-    return np.array(pc.cast(written, pa.float64()).to_numpy(zero_copy_only=False))
+    values = np.array(pc.cast(written, pa.float64()).to_numpy(zero_copy_only=False))
+    if style == "boolean":
+        values[~np.isin(values, (0.0, 1.0))] = np.nan
+        for word, value in BOOLEANS.items():
+            values[_matches(distinct, f"^(?i:{word})$")] = value
+    return values
