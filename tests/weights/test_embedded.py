@@ -95,7 +95,7 @@ def test_the_scale_is_the_weighted_standard_deviation():
 
 @pytest.mark.parametrize("chunk", [1, 7, 64, 1 << 20])
 def test_the_loss_does_not_depend_on_the_chunk_size(chunk):
-    x, v = random_rows(50, 6, seed=4)
+    x, v = random_rows(24, 6, seed=4)
     network = random_network(6, (4, 3))
     expected = float(embedded_loss(network.encoder, x, v, chunk=10**9))
     found = float(embedded_loss(network.encoder, x, v, chunk=chunk))
