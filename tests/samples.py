@@ -41,3 +41,9 @@ def layers_of(network):
         [(weight.detach().numpy(), bias.detach().numpy()) for weight, bias in part]
         for part in (network.encoder, network.decoder)
     )
+
+
+def largest_rise(history):
+    """From one iteration to the next, relative."""
+    values = np.array(history)
+    return float((np.diff(values) / np.abs(values[:-1])).max())

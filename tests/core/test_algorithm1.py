@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, random_network
+from samples import dependent_sample, largest_rise, random_network
 
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.loop import Settings
@@ -33,12 +33,6 @@ def solve(sample, deep, settings, *, standardize=True, seed=0, hidden=(3, 2)):
         return algorithm1(sample, None, RawBalance(), settings)
     network = random_network(sample.n_features, hidden, seed)
     return algorithm1(sample, network, EmbeddedBalance(standardize), settings)
-
-
-def largest_rise(history):
-    """From one iteration to the next, relative."""
-    values = np.array(history)
-    return float((np.diff(values) / np.abs(values[:-1])).max())
 
 
 @pytest.mark.parametrize("least_share", [0.0, 0.5])

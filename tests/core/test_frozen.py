@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample
-from test_algorithm1 import SETTINGS, STRENGTHS, largest_rise, solve
+from samples import dependent_sample, largest_rise
+from test_algorithm1 import SETTINGS, STRENGTHS, solve
 
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.row_weights import scale_to_mean_one

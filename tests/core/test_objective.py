@@ -162,7 +162,11 @@ def test_the_gradient_of_the_loss_of_weights_is_that_of_the_slow_loop(hidden, st
 
     def by_hand(w):
         terms = terms_by_hand(sample, w, head, network, standardize)
-        kept = {name: torch.tensor(terms[name], dtype=torch.float64) for name in terms if name not in constant}
+        kept = {
+            name: torch.tensor(terms[name], dtype=torch.float64)
+            for name in terms
+            if name not in constant
+        }
         return float(weighted_sum(kept, STRENGTHS))
 
     assert float(value) == pytest.approx(by_hand(w), rel=1e-12)

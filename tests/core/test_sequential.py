@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, random_network
+from samples import dependent_sample, largest_rise, random_network
 from test_algorithm1 import (
     SETTINGS,
     STRENGTHS,
     assert_equal_up_to_order,
-    largest_rise,
     reorder,
     solve,
 )
@@ -107,7 +106,7 @@ def test_the_floor_on_the_effective_sample_size_holds(deep, floor):
 
 
 def test_training_the_encoder_lowers_its_objective_and_leaves_the_weights_at_one():
-    sample, solution = dependent_sample(), None
+    sample = dependent_sample()
     solution = start_solution(sample)
     settings = replace(SETTINGS, max_iter=10)
     train_encoder(sample, random_network(), settings, solution, recorded=EmbeddedBalance())

@@ -84,9 +84,7 @@ def test_distinct_rows_give_the_scores_of_all_rows():
     distinct = make_sample(x, y, np.ones(600), list("abcd"))
     assert len(distinct.y) <= 32
     found = module.explaining_away(distinct, torch.ones_like(distinct.mass))
-    np.testing.assert_allclose(
-        found, explaining_away(x[:, distinct.origin.columns], y), atol=1e-5
-    )
+    np.testing.assert_allclose(found, explaining_away(x[:, distinct.origin.columns], y), atol=1e-5)
 
 
 def test_one_feature_alone_has_no_witness():
