@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, largest_rise, random_network, sample_of
 from sklearn.linear_model import ElasticNet, PoissonRegressor
 
+from samples import dependent_sample, largest_rise, random_network, sample_of
 from stablepred import StableClassifier
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.differentiation import value_and_gradients
@@ -85,7 +85,7 @@ def test_algorithm1_never_rises_with_another_balance(deep):
 
 
 class MarginalCorrelation:
-    """A feature is stable if its plain correlation with the outcome is large; weights are unused."""
+    """A feature is stable if its plain correlation with the outcome is large."""
 
     name = "correlation"
 

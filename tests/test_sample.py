@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import sample_of
 
+from samples import sample_of
 from stablepred.sample import add_products, count_rows, group_rows, make_sample
 
 

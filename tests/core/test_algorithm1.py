@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, largest_rise, random_network
 
+from samples import dependent_sample, largest_rise, random_network
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder

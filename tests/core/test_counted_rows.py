@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from samples import random_network, sample_of
 
+from samples import random_network, sample_of
 from stablepred.core.head import Head, fit_head
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths, all_terms, weighted_sum

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, largest_rise
 from test_algorithm1 import SETTINGS, STRENGTHS, solve
 
+from samples import dependent_sample, largest_rise
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.weights.embedded import EmbeddedBalance

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from samples import sample_of
 from sklearn.linear_model import LogisticRegression
 
+from samples import sample_of
 from stablepred.core import head as module
 from stablepred.core.head import Head, HeadProblem, zero_head
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-import slow_versions as slow
 import torch
 
+import slow_versions as slow
 from stablepred.core.networks import AutoEncoder
 
 

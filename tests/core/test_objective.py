@@ -4,12 +4,12 @@ from dataclasses import astuple, fields
 
 import numpy as np
 import pytest
-import slow_versions as slow
 import torch
-from samples import layers_of, random_network, sample_of
 from torch.autograd import gradcheck
 from torch.autograd.functional import jacobian
 
+import slow_versions as slow
+from samples import layers_of, random_network, sample_of
 from stablepred.core import objective
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder

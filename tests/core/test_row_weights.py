@@ -3,8 +3,8 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import dependent_sample, sample_of
 
+from samples import dependent_sample, sample_of
 from stablepred.core.row_weights import RowWeights, effective_share, scale_to_mean_one
 
 

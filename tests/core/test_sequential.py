@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, largest_rise, random_network
 from test_algorithm1 import (
     SETTINGS,
     STRENGTHS,
@@ -14,6 +13,7 @@ from test_algorithm1 import (
     solve,
 )
 
+from samples import dependent_sample, largest_rise, random_network
 from stablepred.core.head import zero_head
 from stablepred.core.row_weights import effective_share
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from samples import sample_of
 
+from samples import sample_of
 from stablepred.evidence.effect import WeightedEffect, weighted_effects
 from stablepred.sample import make_sample
 

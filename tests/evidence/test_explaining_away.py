@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from samples import sample_of
 from sklearn.linear_model import LogisticRegression
 
+from samples import sample_of
 from stablepred.data import SyntheticWorld
 from stablepred.evidence import explaining_away as module
 from stablepred.evidence.explaining_away import (

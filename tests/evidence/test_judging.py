@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from samples import sample_of
 from scipy.stats import norm
 
+from samples import sample_of
 from stablepred.evidence.base import Scores
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.evidence.explaining_away import CAUSE_Z, ExplainingAway, share_through_outcome
@@ -65,7 +65,7 @@ def test_where_no_kind_finds_any_the_first_one_that_applies_decides(sample):
 
 
 def test_where_none_applies_it_is_refused(sample):
-    with pytest.raises(InputError, match="no evidence applies.*asked for: a"):
+    with pytest.raises(InputError, match=r"no evidence applies.*asked for: a"):
         ask(sample, Told("a", None))
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample
 
+from samples import dependent_sample
 from stablepred.core.head import fit_head
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths

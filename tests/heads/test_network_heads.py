@@ -2,8 +2,8 @@
 
 import pytest
 import torch
-from samples import dependent_sample, random_network
 
+from samples import dependent_sample, random_network
 from stablepred.core.head import fit_head
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from samples import dependent_sample, sample_of
 
+from samples import dependent_sample, sample_of
 from stablepred.core.head import Head
 from stablepred.exceptions import InputError
 from stablepred.heads.choice import (

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
-import slow_versions as slow
 import torch
 from torch.autograd import gradcheck
 
+import slow_versions as slow
 from stablepred.outcomes.binary import BINARY
 
 

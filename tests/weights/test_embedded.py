@@ -4,15 +4,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-import slow_versions as slow
 import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from samples import layers_of, random_network, sample_of
 from test_raw import SHAPES, data_with_exact_weights, random_rows, rows_of_order_two
 from torch.autograd import gradcheck
 
+import slow_versions as slow
+from samples import layers_of, random_network, sample_of
 from stablepred.core.networks import AutoEncoder
 from stablepred.weights import embedded
 from stablepred.weights.embedded import (

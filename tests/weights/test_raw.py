@@ -1,17 +1,17 @@
-"""Balancing of the features themselves: the paper's loss, its gradient, and what leaves it alone."""
+"""Balancing of the features themselves: the paper's loss and its gradient."""
 
 from itertools import product
 
 import numpy as np
 import pytest
-import slow_versions as slow
 import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from samples import sample_of
 from torch.autograd import gradcheck
 
+import slow_versions as slow
+from samples import sample_of
 from stablepred.weights import raw
 from stablepred.weights.raw import RawBalance, balance_and_gradient, imbalance
 
