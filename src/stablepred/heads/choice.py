@@ -20,6 +20,8 @@ from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
+from stablepred.outcomes.base import Outcome
+from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample, add_products
 from stablepred.validation.environments import is_constant, redrawn_environments, score
 
@@ -62,12 +64,13 @@ class Predictor:
     head: Head
     network: AutoEncoder | None = None
     converged: bool = True  # the network's own training, where it was trained for this head
+    outcome: Outcome = BINARY
 
     def probability(self, sample: Sample, features: Tensor) -> Tensor:
-        """P(y = 1) of rows of 0/1 features."""
+        """P(y = 1) of rows of 0/1 features; of another outcome, its mean."""
         x = add_products(features, sample.pairs) if self.network is not None else features
         phi = x if self.network is None else self.network.encode(x)
-        return torch.sigmoid(self.head.scores(phi))
+        return self.outcome.inverse_link(self.head.scores(phi))
 
 
 class Heads(Protocol):

@@ -41,9 +41,13 @@ def gaps(x, v, phi=lambda x: x, scale=1.0, shared=None):
 
 
 def weighted_sd(phi, mass):
-    """Standard deviation of each coordinate under the row shares."""
+    """Standard deviation of each coordinate under the mass of the rows.
+
+    With 1e-12 added to the variance, so that a constant coordinate divides by something.
+    """
     mean = sum(m * row for m, row in zip(mass, phi, strict=True))
-    return np.sqrt(sum(m * (row - mean) ** 2 for m, row in zip(mass, phi, strict=True)))
+    variance = sum(m * (row - mean) ** 2 for m, row in zip(mass, phi, strict=True))
+    return np.sqrt(variance + 1e-12)
 
 
 def prediction(logits, y, v):
