@@ -69,6 +69,11 @@ class Predictor:
         phi = x if self.network is None else self.network.encode(x)
         return torch.sigmoid(self.head.scores(phi))
 
+    def is_constant(self, sample: Sample) -> bool:
+        """Whether the same probability, or nearly so, is predicted for every row of a sample."""
+        found = self.probability(sample, sample.features).cpu().numpy()
+        return is_constant(found, sample.y.cpu().numpy())
+
 
 class Heads(Protocol):
     """A family of heads."""
@@ -147,12 +152,7 @@ def held_out_errors(
     squares, rows = sample.totals(squares, rows)
     if not rows.any():
         return None, np.zeros(len(recipes), dtype=bool)
-    return np.sqrt(squares / rows), np.array([_predicts_constant(p, sample) for p in predictors])
-
-
-def _predicts_constant(predictor: Predictor, sample: Sample) -> bool:
-    found = predictor.probability(sample, sample.features).cpu().numpy()
-    return is_constant(found, sample.y.cpu().numpy())
+    return np.sqrt(squares / rows), np.array([p.is_constant(sample) for p in predictors])
 
 
 def shuffled_folds(sample: Sample, n_folds: int, seed: int) -> Iterator[Fold]:
