@@ -21,7 +21,7 @@ from stablepred.core.networks import AutoEncoder
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.sample import Sample, add_products
-from stablepred.validation.environments import is_constant, redrawn_environments, score
+from stablepred.validation.environments import CONSTANT_SPREAD, redrawn_environments, score
 
 FloatArray = NDArray[np.float64]
 Fold = tuple[Tensor, Tensor]  # which share of each distinct row trains, and tests
@@ -71,8 +71,10 @@ class Predictor:
 
     def is_constant(self, sample: Sample) -> bool:
         """Whether the same probability, or nearly so, is predicted for every row of a sample."""
-        found = self.probability(sample, sample.features).cpu().numpy()
-        return is_constant(found, sample.y.cpu().numpy())
+        values = torch.stack([self.probability(sample, sample.features), sample.y], dim=1)
+        rows, first = sample.totals(values.new_tensor(float(len(values))), values.sum(0))
+        deviation = (sample.total((values - first / rows).square().sum(0)) / rows).sqrt()
+        return bool(deviation[0] <= CONSTANT_SPREAD * deviation[1])
 
 
 class Heads(Protocol):

@@ -255,7 +255,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self._warn_if_constant(sample, predictor)
 
     def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
-        if sample.shards is LOCAL and predictor.is_constant(sample):
+        if predictor.is_constant(sample):
             network = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
