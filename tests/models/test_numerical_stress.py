@@ -358,6 +358,7 @@ CASES = [
             "DLR": COLLAPSED,
             "DGBR": ALL_THREE,
             "from_paper": ALL_THREE,
+            "Stable": CONSTANT,
         },
     ),
     Case(
@@ -369,6 +370,7 @@ CASES = [
             "DLR": "warns: CollapsedEmbedding, ConstantPrediction, Convergence",
             "DGBR": "warns: CollapsedEmbedding, ConstantPrediction, Convergence",
             "from_paper": COLLAPSED,
+            "Stable": "warns: ConstantPrediction, Convergence",
         },
     ),
     Case(
