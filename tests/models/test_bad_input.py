@@ -1,7 +1,6 @@
 """Bad input gets an error that names what is wrong, and leaves a fitted model as it was."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -34,10 +33,10 @@ from stablepred.exceptions import (
     InputError,
     RedundantFeatureWarning,
 )
-from stablepred.models import stable
 
 # Every fit here may stop early; what is tested is what else it says.
 pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
     pytest.mark.filterwarnings("ignore::stablepred.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::stablepred.exceptions.DegenerateWeightsWarning"),
 ]
@@ -67,11 +66,6 @@ META = {
 }
 PREPROCESSING = {"Dichotomizer": Dichotomizer(), "OverlapFilter": OverlapFilter()}
 ALL = OWN | SCREENS | META | PREPROCESSING
-
-
-@pytest.fixture(autouse=True)
-def _short_screens(monkeypatch):
-    monkeypatch.setattr(stable, "SETTINGS", replace(stable.SETTINGS, max_iter=2))
 
 
 # --- data ---
@@ -517,6 +511,7 @@ def test_weights_held_at_the_floor_are_a_warning(name, table):
     assert model.balance_report_.effective_share >= 0.97 - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::stablepred.exceptions.DegenerateWeightsWarning")
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 def test_weights_on_few_rows_without_a_floor_are_a_warning(make_table):
@@ -553,6 +548,9 @@ def test_features_that_say_the_same_are_named_in_a_warning(table):
     message = r"copy \(as f0\), opposite \(as f2\)"
     with pytest.warns(RedundantFeatureWarning, match=message):
         GlobalBalancer().fit(X)
+    for name in SCREENS:
+        with pytest.warns(RedundantFeatureWarning, match=message):
+            clone(ALL[name]).fit(X, table.y)
 
 
 def test_weights_are_no_matter_for_warnings_where_nothing_is_balanced(table):
@@ -567,6 +565,7 @@ def test_a_constant_prediction_is_a_warning(name, table):
     assert np.ptp(model.predict_proba(table.x)[:, 1]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_prediction_that_hardly_varies_is_never_silent(seed, make_table):
     """Algorithm 1 may put all weight on one outcome; whoever gets a constant hears of it."""

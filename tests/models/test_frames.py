@@ -25,7 +25,10 @@ from stablepred import (
     StableFeatureSelector,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 CLASSIFIERS = {
     "GBR": GBRClassifier(l1=0.01, refit=False, max_iter=5, random_state=0),

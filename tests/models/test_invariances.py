@@ -22,7 +22,10 @@ from stablepred import (
     StableFeatureSelector,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 # Each example is two whole fits: few of them, and no search for a smaller one.
 FEW = settings(max_examples=2, phases=[Phase.explicit, Phase.generate])

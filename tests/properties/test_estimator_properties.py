@@ -19,7 +19,10 @@ from stablepred import (
 )
 from stablepred.exceptions import InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 FEW = {"max_iter": 3, "random_state": 0}
 FIXED = FEW | {"l1": 0.01, "refit": False}

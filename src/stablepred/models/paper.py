@@ -11,7 +11,12 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -340,6 +345,18 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)
+
+
+class EmbeddingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
+    """A classifier of the paper with an encoder, whose embedding can be had."""
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """phi(X), the embedding: (n_samples, hidden[-1])."""
+        return self._embed(self._binary_features(X))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.encoders_[0][-1][1])
 
 
 # --- pieces of the way in ---

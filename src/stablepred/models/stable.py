@@ -52,6 +52,7 @@ from stablepred.models.stages import (
     limit_resources,
     prepare_sample,
     report_balance,
+    warn_about_redundant_features,
 )
 from stablepred.models.stored import check_network, check_stable
 from stablepred.sample import Sample
@@ -262,7 +263,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self._describe_screening(sample, screening)
             if self.estimator is None:
                 self._fit_network(sample, screening, settings)
-        report_convergence(self, screening.solution)
+        report_fit(self, sample, screening.solution)
         if self.estimator is not None:
             rows = np.flatnonzero(weight)  # a row of weight zero is absent
             X = _safe_indexing(X, rows) if hasattr(X, "columns") else X
@@ -500,7 +501,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
                 selector.random_state_ = draw_seed(selector.random_state)
                 settings = replace(SETTINGS, on_iteration=on_iteration)
                 screening = screen(sample, selector.evidence, settings, selector.random_state_)
-            report_convergence(selector, screening.solution)
+            report_fit(selector, sample, screening.solution)
             verdict = screening.verdict
             stable = sample.to_user_columns(verdict.stable)
             selector.stable_features_ = stable
@@ -559,8 +560,9 @@ def screen(sample: Sample, evidence: Any, settings: Settings, seed: int) -> Scre
     return Screening(solution, network, judge(sample, solution.w, kinds))
 
 
-def report_convergence(estimator: Any, solution: Solution) -> None:
-    """Set ``converged_``, and warn if the iterations were not enough."""
+def report_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
+    """Set ``converged_``; warn of iterations that were not enough, and of redundant features."""
+    warn_about_redundant_features(sample)
     estimator.converged_ = not solution.unfinished
     if solution.unfinished:
         stages = ", ".join(dict.fromkeys(solution.unfinished))
