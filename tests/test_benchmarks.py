@@ -84,6 +84,7 @@ def test_a_side_that_needs_too_much_memory_fails_alone(load):
     assert answer.startswith("needs more than")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_benchmark_prints_and_writes_its_results(script, load, tmp_path, capsys):
     load(script).main(["--quick", "--threads", "1", "--out", str(tmp_path)])
