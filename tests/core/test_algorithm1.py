@@ -48,6 +48,7 @@ def test_the_objective_never_rises(seed, deep, standardize, least_share):
     assert largest_rise(solution.history["total"]) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strength", [{"balance": 100.0}, {"weight_l2": 0.0}, {"l1": 0.1}])
 @pytest.mark.parametrize("deep", [False, True])
 def test_the_objective_never_rises_under_extreme_strengths(deep, strength):
