@@ -12,8 +12,10 @@ from stablepred import (
     BalancedClassifier,
     DGBRClassifier,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
+    StableClassifier,
 )
 from stablepred.exceptions import InputError
 
@@ -29,7 +31,10 @@ CLASSIFIERS = {
     "DGBR": DGBRClassifier(hidden=(2,), **FIXED),
     "DGBR features": DGBRClassifier(hidden=(2,), head="features", **FIXED),
     "DGBR paper": DGBRClassifier.from_paper(hidden=(2,), **FEW),
-    "DGBR reduced": DGBRClassifier(hidden=(2,), reduced=True, bias_bound=1.0, **FEW),
+    "DGBR reduced": DGBRClassifier(
+        hidden=(2,), frozen=FrozenWeights(reduced=True, bias_bound=1.0), **FEW
+    ),
+    "StableClassifier": StableClassifier(random_state=0),
 }
 MODELS = CLASSIFIERS | {
     "balancer": GlobalBalancer(max_iter=3),

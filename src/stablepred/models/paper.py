@@ -60,7 +60,6 @@ from stablepred.models.stages import (
 from stablepred.models.stored import check_classifier
 from stablepred.sample import Sample, add_products
 from stablepred.tables.counting import count_patterns
-from stablepred.validation.environments import is_constant
 
 
 @dataclass(frozen=True)
@@ -257,8 +256,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self._warn_if_constant(sample, predictor)
 
     def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
-        found = predictor.probability(sample, sample.features)
-        if sample.shards is LOCAL and is_constant(found.cpu().numpy(), sample.y.cpu().numpy()):
+        if predictor.is_constant(sample):
             network = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
@@ -351,6 +349,12 @@ def check_balancing_parameters(estimator: Any) -> None:
     """The rules for the parameters that GBR and DGBR share."""
     check_common_parameters(estimator)
     check_one_of(estimator, "solver", ("sequential", "alternating"))
+    if isinstance(estimator.refit, str) and estimator.refit == "plain":
+        raise InputError(
+            "refit must be one of 'auto', False, 'weighted', not 'plain': the balancing weights "
+            "are never dropped. StableClassifier fits a network on the stable variables without "
+            "them."
+        )
     check_one_of(estimator, "refit", ("auto", False, "weighted"))
     check_one_of(estimator, "order", (1, 2))
     check_one_of(estimator, "fit_intercept", (True, False))

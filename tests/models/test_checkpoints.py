@@ -15,6 +15,7 @@ from stablepred import (
     BalancedClassifier,
     DGBRClassifier,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
     load,
@@ -35,10 +36,17 @@ MODELS = {
     "gbr-alternating": GBRClassifier.from_paper(**FEW),
     "dlr": DLRClassifier(**FEW),
     "dgbr": DGBRClassifier(**FEW),
-    "dgbr-features": DGBRClassifier(head="features", n_encoders=2, order=2, **FEW),
+    "dgbr-features": DGBRClassifier(head="features", order=2, **FEW),
     "dgbr-alternating": DGBRClassifier.from_paper(**FEW),
-    "dgbr-fixed-weights": DGBRClassifier(freeze_weights_after=3, **FEW),
-    "dgbr-reduced": DGBRClassifier(reduced=True, bias_bound=1.0, solver="alternating", **FEW),
+    "dgbr-fixed-weights": DGBRClassifier(frozen=FrozenWeights(after=3), **FEW),
+    "dgbr-reduced": DGBRClassifier(
+        frozen={"reduced": True, "bias_bound": 1.0}, solver="alternating", **FEW
+    ),
+    # As they are out of the box: every iteration, every choice.
+    "balancer by default": GlobalBalancer(random_state=0),
+    "gbr by default": GBRClassifier(random_state=0),
+    "dlr by default": DLRClassifier(random_state=0),
+    "dgbr by default": DGBRClassifier(random_state=0),
 }
 
 
