@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils import _safe_indexing
+from sklearn.utils import ClassifierTags, _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from stablepred._random import RandomState, child_seed, torch_generator
@@ -533,7 +533,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = None
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # of the outcome: two classes
         return tags
 
 
