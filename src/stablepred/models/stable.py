@@ -163,6 +163,9 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Balancing weights, under which the effects are measured.
     balance_report_ : BalanceReport
     estimator_ : the fitted estimator
+    converged_ : bool
+    n_iter_ : int
+        Iterations of the weights.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
     random_state_ : int
         The seed in use. As ``random_state`` it gives the same fit again.
@@ -188,6 +191,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     sample_weight_: FloatArray
     balance_report_: BalanceReport
     converged_: bool
+    n_iter_: int
     random_state_: int
     n_features_in_: int
 
@@ -315,6 +319,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.share_through_outcome_ = verdict.share
         self.sample_weight_ = sample.to_user_rows(w)
         self.balance_report_ = report_balance(sample, w)
+        self.n_iter_ = len(screening.solution.history["total"])
 
     # --- without an estimator: a small network ---
 
