@@ -8,6 +8,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState
@@ -103,5 +104,5 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = None
+        tags.classifier_tags = ClassifierTags(multi_class=False)  # of the outcome: two classes
         return tags

@@ -1,6 +1,7 @@
 """What ``StableClassifier`` predicts with where it is given no estimator: a small network."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,16 +13,16 @@ from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
 from stablepred.evidence.explaining_away import depend_through_outcome
 from stablepred.heads.choice import (
+    Folds,
     Predictor,
     Recipe,
     choose_recipe,
     held_out_errors,
-    shuffled_folds,
 )
 from stablepred.heads.linear import l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import start_network
+from stablepred.models.entry import make_folds, start_network
 from stablepred.models.paper import encoder_in_user_order
 from stablepred.models.screening import Screening
 from stablepred.models.stored import check_network
@@ -49,9 +50,12 @@ class FittedNetwork:
         check_network(self)
 
 
-def fit_network(screening: Screening, cv: int, seed: int) -> tuple[Recipe, Predictor]:
+def fit_network(estimator: Any, screening: Screening) -> tuple[Recipe, Predictor]:
     """The recipe that predicts best on held-out rows as they may look elsewhere, fitted."""
     sample, w, settings = screening.sample, screening.solution.w, screening.settings
+    seed = estimator.random_state_
+    rows = (screening.x, screening.labels, screening.weight)
+    folds = make_folds(estimator, sample, *rows, seed)
     stable = torch.as_tensor(screening.verdict.stable, device=sample.device)
 
     def start() -> AutoEncoder:
@@ -60,7 +64,7 @@ def fit_network(screening: Screening, cv: int, seed: int) -> tuple[Recipe, Predi
     heads = NetworkHeads(settings, stable, sample, w, screening.network, start)
     through = depend_through_outcome(sample)
     choose = _choose_on_redrawn_rows if through else _choose_among_all
-    recipe = choose(heads, sample, w, settings, cv, seed)
+    recipe = choose(heads, sample, w, settings, folds, seed)
     (predictor,) = heads.fit(sample, w, [recipe])
     screening.solution.unfinished.extend([] if predictor.converged else ["refit"])
     return recipe, predictor
@@ -74,18 +78,27 @@ def store_network(sample: Sample, predictor: Predictor) -> FittedNetwork:
 
 
 def _choose_on_redrawn_rows(
-    heads: NetworkHeads, sample: Sample, w: torch.Tensor, settings: Settings, cv: int, seed: int
+    heads: NetworkHeads,
+    sample: Sample,
+    w: torch.Tensor,
+    settings: Settings,
+    folds: Folds,
+    seed: int,
 ) -> Recipe:
     """A head on the embedding under the weights, or a plain network on the stable variables."""
     phi = heads.network.encode(sample.x)
     path = [Recipe(strength, False, False) for strength in l1_path(sample, w, phi, settings)]
     refits = [Recipe(0.0, "plain", True)] if heads.stable.any() else []
-    folds = lambda: shuffled_folds(sample, cv, seed)  # noqa: E731
     return choose_recipe(heads, [*path, *refits], sample, w, ~heads.stable, folds, seed)
 
 
 def _choose_among_all(
-    heads: NetworkHeads, sample: Sample, w: torch.Tensor, settings: Settings, cv: int, seed: int
+    heads: NetworkHeads,
+    sample: Sample,
+    w: torch.Tensor,
+    settings: Settings,
+    folds: Folds,
+    seed: int,
 ) -> Recipe:
     """A network on all variables under the weights, or without them if that is of no use.
 
@@ -98,7 +111,7 @@ def _choose_among_all(
         [weighted],
         sample,
         w,
-        lambda: shuffled_folds(sample, cv, seed),
+        folds,
         lambda held, w, rng: iter([(held.features, torch.ones_like(w))]),
         seed,
     )

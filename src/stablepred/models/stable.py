@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedKFold, check_cv, cross_val_predict
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
@@ -87,7 +88,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     guard : bool, default=True
         With an ``estimator``: leave variables out only if those that stay keep at least half of
         what all variables say about the outcome on held-out rows.
-    cv : int, default=3
+    cv : int or splitter, default=3
         Folds for what is compared on held-out rows.
     random_state : int, RandomState or None, default=None
         Seed of folds, networks and the bootstrap.
@@ -157,7 +158,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         evidence: str | Sequence[str | Evidence] = "auto",
         guard: bool = True,
-        cv: int = 3,
+        cv: Any = 3,
         random_state: RandomState = None,
         n_jobs: int | None = None,
         device: str = "auto",
@@ -216,7 +217,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_one_of(self, "guard", (True, False))
-        check_at_least(self, "cv", 2, integer=True)
+        if isinstance(self.cv, Real):
+            check_at_least(self, "cv", 2, integer=True)
         make_evidence(self.evidence, seed=0)
 
     def _check_estimator(self, sample_weight: ArrayLike | None) -> None:
@@ -237,7 +239,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _fit_network(self, screening: Screening) -> None:
         """Without an estimator: a small network."""
         with limit_resources(screening.x.size):
-            recipe, predictor = fit_network(screening, self.cv, self.random_state_)
+            recipe, predictor = fit_network(self, screening)
         if predictor.is_constant(screening.sample):
             warn_user(
                 "StableClassifier predicts the same probability for every row, or nearly so: the "
@@ -260,7 +262,9 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X = _safe_indexing(X, rows) if hasattr(X, "columns") else X
         x, labels, weight = (a[rows] for a in (screening.x, screening.labels, screening.weight))
         conclusive = screening.verdict.is_conclusive
-        self.decision_, self.used_features_ = self._decide(x, labels, weight, conclusive)
+        folds = self._split(screening)
+        decided = self._decide(x, labels, weight, conclusive, folds)
+        self.decision_, self.used_features_ = decided
         columns = _select(X, x, self.used_features_)
         options = {"sample_weight": weight} if self._takes_weights() else {}
         self.estimator_ = clone(self.estimator).fit(columns, labels, **options)
@@ -269,7 +273,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return bool(has_fit_parameter(self.estimator, "sample_weight"))
 
     def _decide(
-        self, x: FloatArray, y: Any, weight: FloatArray, conclusive: bool
+        self, x: FloatArray, y: Any, weight: FloatArray, conclusive: bool, folds: Any
     ) -> tuple[Decision, BoolArray]:
         """All variables, or the stable ones where the verdict can be followed."""
         masks = {"all variables": np.ones(x.shape[1], dtype=bool)}
@@ -282,7 +286,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             chosen, reason = "stable variables", "The verdict was followed without a guard."
         else:
             target = (y == self.classes_[1]).astype(np.float64)
-            errors = [self._held_out_error(x[:, mask], target, weight) for mask in masks.values()]
+            parts = [x[:, mask] for mask in masks.values()]
+            errors = [self._held_out_error(part, target, weight, folds) for part in parts]
             mean = float(np.average(target, weights=weight))
             kept = _share_kept(mean * (1 - mean), *errors)
             follow = kept >= LEAST_KEPT
@@ -297,13 +302,24 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         table = pd.DataFrame({"candidate": list(masks), "n_variables": sizes, "error": errors})
         return Decision(table, chosen, reason), masks[chosen]
 
-    def _held_out_error(self, x: FloatArray, target: FloatArray, weight: FloatArray) -> float:
-        """Root-mean-square error of the estimator's probabilities on held-out rows."""
+    def _split(self, screening: Screening) -> Any:
+        """Folds of the rows that are present, for the guard; None where there are too few."""
+        labels, present = screening.labels, np.flatnonzero(screening.weight)
+        if not isinstance(self.cv, Integral):
+            index = np.full(len(labels), -1)
+            index[present] = np.arange(len(present))
+            splits = check_cv(self.cv, labels, classifier=True).split(screening.x, labels)
+            return [tuple(index[rows][index[rows] >= 0] for rows in split) for split in splits]
+        n_folds = min(int(self.cv), int(np.unique(labels[present], return_counts=True)[1].min()))
         seed = child_seed(self.random_state_, "guard")
-        n_folds = min(int(self.cv), int(min(target.sum(), (1 - target).sum())))
-        if n_folds < 2:
+        return StratifiedKFold(n_folds, shuffle=True, random_state=seed) if n_folds > 1 else None
+
+    def _held_out_error(
+        self, x: FloatArray, target: FloatArray, weight: FloatArray, folds: Any
+    ) -> float:
+        """Root-mean-square error of the estimator's probabilities on held-out rows."""
+        if folds is None:
             return float("nan")
-        folds = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         found = cross_val_predict(
             clone(self.estimator),
             x,
