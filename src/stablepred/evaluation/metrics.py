@@ -180,10 +180,7 @@ def worst_error(errors: Errors) -> float:
 def _error_values(errors: Errors) -> FloatArray:
     """The errors as a vector of finite numbers."""
     given = list(errors.values()) if isinstance(errors, Mapping) else errors
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"errors must be one number per environment: {error}.") from error
+    values = np.asarray(given, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0:
         raise InputError(
             f"errors must be one number per environment, but have shape {values.shape}."
@@ -215,18 +212,16 @@ def error_interval(
     Parameters
     ----------
     source : object
-        With ``environments``: whatever `environment_errors` takes as a model; the rows of each
-        environment are resampled, the model stays as it is. Without: errors of repeated runs,
-        one row per seed and one column per environment (a DataFrame, or a list of what
-        `environment_errors` returned; a Series is one number per seed); whole seeds are
-        resampled and every number is a mean over seeds.
+        With ``environments``: whatever `environment_errors` takes as a model; rows are resampled
+        within each. Without: errors of repeated runs, one row per seed and one column per
+        environment (a DataFrame, or a list of what `environment_errors` returned; a Series is one
+        number per seed); whole seeds are resampled and every number is a mean over seeds.
     environments : Environment or iterable of Environment, optional
         Where to evaluate the model.
     error : str or callable
         As in `environment_errors`; used only with ``environments``.
     level : float
-        Share of the bootstrap values inside the interval, which runs from percentile
-        (1 - level)/2 to percentile (1 + level)/2.
+        Share of the bootstrap values inside the percentile interval.
     n_bootstrap : int
         Number of resamples.
     random_state : int, RandomState or None
@@ -260,22 +255,12 @@ def check_interval(level: float, n_bootstrap: int) -> None:
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:
     """Errors and their summaries with percentile intervals; ``draws`` is (draws, E)."""
-    point, names = errors.to_numpy(dtype=np.float64), list(errors.index)
-    if len(point) > 1:
-        point, names = np.append(point, summarise(point)), names + list(SUMMARIES)
-        draws = np.hstack([draws, summarise(draws)])
-    low, high = percentiles(draws, level)
-    return pd.DataFrame({"error": point, "low": low, "high": high}, index=pd.Index(names))
-
-
-def percentiles(draws: FloatArray, level: float) -> FloatArray:
-    """Both ends of the percentile interval, over the first axis."""
-    ends: FloatArray = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ends
+    point, draws = _add_summaries(errors.to_numpy(dtype=np.float64)), _add_summaries(draws)
+    return _frame(errors.index, point, draws, level)
 
 
 def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int) -> pd.DataFrame:
-    """Means over seeds; the summaries are means of every seed's own, hence not `interval_frame`."""
+    """Means over seeds; the summaries are means of every seed's own."""
     runs = pd.DataFrame(source)
     values = runs.to_numpy(dtype=np.float64)
     if len(runs) < 2:
@@ -285,12 +270,26 @@ def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int)
         )
     if not np.isfinite(values).all():
         raise InputError(f"the errors per seed must be finite numbers, but are\n{runs}")
-    names = [str(column) for column in runs.columns]
-    if len(names) > 1:
-        values, names = np.hstack([values, summarise(values)]), names + list(SUMMARIES)
-    rng = numpy_generator(seed, "seeds")
-    rows = rng.integers(0, len(values), (n_bootstrap, len(values)))
-    low, high = percentiles(values[rows].mean(axis=1), level)
-    return pd.DataFrame(
-        {"error": values.mean(axis=0), "low": low, "high": high}, index=pd.Index(names)
-    )
+    values = _add_summaries(values)
+    rows = numpy_generator(seed, "seeds").integers(0, len(values), (n_bootstrap, len(values)))
+    return _frame(map(str, runs.columns), values.mean(axis=0), values[rows].mean(axis=1), level)
+
+
+def _add_summaries(errors: FloatArray) -> FloatArray:
+    """Average, stability and worst error after those of the environments, if there are several."""
+    several = errors.shape[-1] > 1
+    return np.concatenate([errors, summarise(errors)], axis=-1) if several else errors
+
+
+def _frame(
+    names: Iterable[str], point: FloatArray, draws: FloatArray, level: float
+) -> pd.DataFrame:
+    low, high = percentiles(draws, level)
+    index = [*names, *SUMMARIES][: len(point)]
+    return pd.DataFrame({"error": point, "low": low, "high": high}, index=index)
+
+
+def percentiles(draws: FloatArray, level: float) -> FloatArray:
+    """Both ends of the percentile interval, over the first axis."""
+    ends: FloatArray = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends

@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.evaluation.metrics import (
+    SUMMARIES,
     ErrorFunction,
     Errors,
     Metric,
@@ -66,8 +67,7 @@ class Oracle:
 
     def predict_proba(self, X: pd.DataFrame) -> FloatArray:
         """Probabilities of both classes, from the stable columns of X."""
-        probability: FloatArray = self.estimator.predict_proba(self._select(X))
-        return probability
+        return np.asarray(self.estimator.predict_proba(self._select(X)))
 
     def _select(self, X: pd.DataFrame) -> pd.DataFrame:
         missing = [name for name in self.stable_features if name not in X.columns]
@@ -145,8 +145,7 @@ def line_of(
         raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
     errors = np.array([metric.errors(tables, shrink(predicted, train, a)) for a in grid])
     index = pd.Index(grid, name="share")
-    columns = ["Average_Error", "Stability_Error"]
-    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=columns)
+    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=list(SUMMARIES[:2]))
 
 
 def shrink(predicted: Predictions, train: Table, share: float) -> Predictions:
@@ -173,6 +172,5 @@ def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, fl
     Where no point is as stable it is the constant.
     """
     stable = line[line["Stability_Error"] <= stability]
-    point = (stable if len(stable) else line.iloc[:1]).iloc[[-1]]
-    average, deviation = point[["Average_Error", "Stability_Error"]].to_numpy()[0]
-    return float(point.index[0]), float(average), float(deviation)
+    point = (stable if len(stable) else line.iloc[:1]).reset_index().iloc[-1]
+    return float(point["share"]), float(point["Average_Error"]), float(point["Stability_Error"])

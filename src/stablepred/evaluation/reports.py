@@ -19,21 +19,18 @@ from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
-    Predictions,
     Table,
     check_columns,
     check_environments,
     plain_table,
     predict_probabilities,
 )
-from stablepred.evaluation.stress import StressReport, stress_test
+from stablepred.evaluation.stress import StressReport, first_lines, stress_test
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import is_constant
 
 __all__ = ["StabilityReport", "StressReport", "stability_report", "stress_test"]
-
-SHOWN = 10  # features in a printed report
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,18 +51,14 @@ class StabilityReport:
         None when there were only predictions and no model to ask again.
     best, worst : str
         Names of the environments with the smallest and the largest error.
-    error : str
-        Name of the error.
-    level : float
-        Of the intervals.
+    error, level : str, float
+        Name of the error, and level of the intervals.
     comparison : Comparison
         Errors of the model beside those of the baselines and the references.
     constant : bool
         Whether the model predicts (nearly) the same probability for every row.
-    facts : ModelFacts
-        What the model tells about itself: balance, weights, effects.
-    run : RunFacts
-        Data, seed, versions and time.
+    facts, run : ModelFacts, RunFacts
+        What the model tells about itself; data, seed, versions and time.
     """
 
     errors: pd.DataFrame
@@ -91,10 +84,7 @@ class StabilityReport:
         )
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file that needs nothing but itself.
-
-        The file is complete or not there at all. It holds aggregates only, no rows of the data.
-        """
+        """Write the report as one HTML file of aggregates, complete or not at all."""
         from stablepred.html.page import write_page
         from stablepred.html.stability import stability_page
 
@@ -116,10 +106,8 @@ class StabilityReport:
             lines += [
                 f"What breaks it in {self.worst}: features whose link to the outcome differs from "
                 f"{self.best}, the most harmful first",
-                self.breakers.head(SHOWN).round(4).to_string(index=False),
+                *first_lines(self.breakers, index=False),
             ]
-            if len(self.breakers) > SHOWN:
-                lines.append(f"... and {len(self.breakers) - SHOWN} more features")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -207,7 +195,7 @@ def stability_report(
     seed, facts = root_seed(random_state), model_facts(model, name)
     predicted = predict_probabilities(model, tables)
     comparison, draws = compare(
-        _label_methods(facts.name, predicted, baselines, with_references=train is not None),
+        _label_methods(facts.name, predicted, baselines or {}, REFERENCES if trained else ()),
         tables,
         metric,
         train=trained,
@@ -219,6 +207,8 @@ def stability_report(
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
     asked = hasattr(model, "predict_proba") or callable(model)
+    probability = np.concatenate([predicted[table.name] for table in tables])
+    outcome = np.concatenate([table.y for table in tables]).astype(np.float64)
     return StabilityReport(
         errors=interval_frame(errors, draws, level),
         breakers=rank_breakers(model, best, worst, metric, seed) if asked else None,
@@ -227,19 +217,19 @@ def stability_report(
         error=metric.name,
         level=level,
         comparison=comparison,
-        constant=_is_constant_everywhere(predicted, tables),
+        constant=is_constant(probability, outcome),
         facts=facts,
         run=run_facts(tables, trained, seed, n_bootstrap, started),
     )
 
 
 def _label_methods(
-    name: str, model: Any, baselines: Mapping[str, Any] | None, *, with_references: bool
+    name: str, model: Any, baselines: Mapping[str, Any], references: Sequence[str]
 ) -> dict[str, Any]:
     """The model and the baselines by label, none of which may hide another."""
     name = f"{name} (model)" if name in REFERENCES else name
-    others = {str(key): other for key, other in (baselines or {}).items()}
-    taken = [n for n in others if n == name or (with_references and n in REFERENCES)]
+    others = {str(key): other for key, other in baselines.items()}
+    taken = [n for n in others if n in (name, *references)]
     if taken:
         raise InputError(
             f"baselines must not be called {taken}: these names belong to the model and to the "
@@ -256,8 +246,3 @@ def _check_training_table(train: Table, like: Table) -> Table:
         raise InputError(f"train ({train.name!r}) cannot be used: {error}") from None
     check_columns(table, like.X.columns, f"environment {like.name!r}")
     return table
-
-
-def _is_constant_everywhere(predicted: Predictions, tables: list[Table]) -> bool:
-    outcome = np.concatenate([np.asarray(table.y, dtype=np.float64) for table in tables])
-    return is_constant(np.concatenate([predicted[table.name] for table in tables]), outcome)

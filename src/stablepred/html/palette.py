@@ -1,35 +1,28 @@
 """One colour and one shape per method, the same in every figure, by day and by night."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import cycle
+from typing import NamedTuple
 
 from stablepred._text import Label, label
 from stablepred.html.svg import Drawing, element, line, mark
 
 
-@dataclass(frozen=True)
-class Style:
-    """How a method is drawn: class of its colour, shape of its marks, class of its line."""
+class Style(NamedTuple):
+    """How a method is drawn: shape of its marks, class of its colour."""
 
-    colour: str
     shape: str
-    stroke: str = "thin"
+    colour: str
 
 
-MODEL = Style("c-model", "circle", "thick")
 ROLES = {
-    "model": MODEL,
-    "LR": Style("c-lr", "square"),
-    "constant": Style("c-constant", "cross", "dotted"),
-    "oracle": Style("c-oracle", "diamond", "dashed"),
+    "model": Style("circle", "c-model"),
+    "LR": Style("square", "c-lr"),
+    "constant": Style("cross", "c-constant"),
+    "oracle": Style("diamond", "c-oracle"),
 }
-BASELINES = (
-    Style("c-1", "triangle"),
-    Style("c-2", "down"),
-    Style("c-3", "square"),
-    Style("c-4", "diamond"),
-)
+SHAPES = ("triangle", "down", "square", "diamond")
+BASELINES = tuple(Style(shape, f"c-{k}") for k, shape in enumerate(SHAPES, 1))
 
 
 def method_styles(roles: Mapping[str, str]) -> dict[str, Style]:
@@ -38,28 +31,16 @@ def method_styles(roles: Mapping[str, str]) -> dict[str, Style]:
     return {name: ROLES.get(role) or next(baselines) for name, role in roles.items()}
 
 
-@dataclass(frozen=True)
-class LegendItem:
+class LegendItem(NamedTuple):
     """A sample of a mark, and what it stands for."""
 
     name: Label
     swatch: Drawing
 
 
-def legend_item(
-    name: str, shape: str, colour: str, stroke: str = "", size: float = 4.2
-) -> LegendItem:
-    """An entry of a legend: a mark, on a piece of line if the figure draws lines."""
+def legend_item(name: str, shape: str, colour: str, stroke: str = "") -> LegendItem:
+    """An entry of a legend: a mark, a piece of line, or a mark on a line."""
     parts = [line(1, 7, 25, 7, f"{stroke} {colour}")] if stroke else []
-    if shape:
-        parts.append(mark(shape, 13, 7, colour, size=size))
+    parts += [mark(shape, 13, 7, colour)] if shape else []
     attributes = {"viewBox": "0 0 26 14", "class": "swatch", "aria-hidden": "true"}
     return LegendItem(label(name, 40), element("svg", *parts, **attributes))
-
-
-def method_legend(styles: Mapping[str, Style], *, lines: bool) -> tuple[LegendItem, ...]:
-    """The legend of a figure that shows methods."""
-    return tuple(
-        legend_item(name, style.shape, style.colour, style.stroke if lines else "")
-        for name, style in styles.items()
-    )
