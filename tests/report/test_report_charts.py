@@ -8,8 +8,7 @@ from html_reader import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stablepred.html.charts import Mark, Row, row_chart
-from stablepred.html.palette import BASELINES, ROLES, method_styles
+from stablepred.html.charts import BASELINES, ROLES, Mark, Row, method_styles, row_chart
 from stablepred.html.svg import WIDTH, Scale, element, mark, name_within, text_width
 
 CSS = (files("stablepred.html") / "style.css").read_text(encoding="utf-8")

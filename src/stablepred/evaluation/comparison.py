@@ -100,7 +100,6 @@ def compare(
     methods: Mapping[str, Any],
     tables: Sequence[Table],
     metric: Metric,
-    *,
     train: Table | None,
     stable_features: Sequence[str] | None,
     level: float,

@@ -18,9 +18,6 @@ from stablepred.evaluation.predictions import Table
 LIBRARIES = ("numpy", "scikit-learn", "torch")
 
 
-# --- the model ----------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ModelFacts:
     """Name, parameters and fitted attributes of a model; None where it lacks them."""
@@ -112,9 +109,6 @@ def _effects(model: Any) -> pd.DataFrame | None:
             effects["used"] = used
     needed = {"feature", "effect", "low", "high", "verdict"}
     return effects if set(effects.columns) >= needed else None
-
-
-# --- the run ------------------------------------------------------------------------------------
 
 
 class RunFacts(NamedTuple):

@@ -28,9 +28,6 @@ Errors = pd.Series | Mapping[str, float] | Sequence[float] | FloatArray
 SUMMARIES = ("Average_Error", "Stability_Error", "Worst_Error")
 
 
-# --- errors of one environment ------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class MeanLoss:
     """An error that is the mean of a loss per row, or the root of that mean."""
@@ -47,28 +44,18 @@ class MeanLoss:
         return np.sqrt(mean) if self.root else mean
 
 
-def _squared(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
-    return np.asarray((y - p) ** 2)
-
-
 def _minus_log(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
     """-log of the probability given to what happened, probabilities cut at machine eps."""
-    eps = np.finfo(np.float64).eps
-    p = np.clip(p, eps, 1 - eps)
+    p = np.clip(p, eps := np.finfo(np.float64).eps, 1 - eps)
     return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
-def _wrong_side(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
-    """1 for rows on the wrong side of .5; a probability of exactly .5 predicts 1."""
-    return ((p >= 0.5) != (y == 1)).astype(np.float64)
-
-
-rmse = MeanLoss(_squared, root=True)
+rmse = MeanLoss(lambda y, p: (y - p) ** 2, root=True)
 ERRORS: dict[str, ErrorFunction] = {
     "rmse": rmse,
     "log_loss": MeanLoss(_minus_log),
-    "zero_one": MeanLoss(_wrong_side),
-    "brier": MeanLoss(_squared),
+    "zero_one": MeanLoss(lambda y, p: ((p >= 0.5) != (y == 1)).astype(np.float64)),
+    "brier": MeanLoss(lambda y, p: (y - p) ** 2),
 }
 
 
@@ -84,12 +71,10 @@ class Metric:
         """The metric that a caller named or passed."""
         if callable(error):
             return cls(getattr(error, "__name__", "error"), error)
-        if error not in ERRORS:
-            raise InputError(
-                f"error must be one of {list(ERRORS)} or a function of (y, probability), "
-                f"but is {error!r}."
-            )
-        return cls(error, ERRORS[error])
+        if error in ERRORS:
+            return cls(error, ERRORS[error])
+        allowed = f"one of {list(ERRORS)} or a function of (y, probability)"
+        raise InputError(f"error must be {allowed}, but is {error!r}.")
 
     def error(self, table: Table, probability: FloatArray) -> float:
         """The error in one environment."""
@@ -115,16 +100,16 @@ class Metric:
             rng = numpy_generator(seed, "rows", table.name)
             y, columns = np.asarray(table.y), np.stack([m[table.name] for m in methods])
             draws = (rng.integers(0, len(y), len(y)) for _ in range(n_bootstrap))
-            if isinstance(self.function, MeanLoss):
-                losses = self.function.loss(y, columns)
-                for b, rows in enumerate(draws):
-                    count = np.bincount(rows, minlength=len(y)).astype(np.float64)
-                    # Not a matrix product, whose last bits depend on the number of threads.
-                    mean = np.einsum("mi,i->m", losses, count) / len(y)
-                    errors[:, b, e] = self.function.finish(mean)
-            else:
+            if not isinstance(self.function, MeanLoss):
                 for b, rows in enumerate(draws):
                     errors[:, b, e] = [self.function(y[rows], p[rows]) for p in columns]
+                continue
+            losses = self.function.loss(y, columns)
+            for b, rows in enumerate(draws):
+                count = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                # Not a matrix product, whose last bits depend on the number of threads.
+                mean = np.einsum("mi,i->m", losses, count) / len(y)
+                errors[:, b, e] = self.function.finish(mean)
         return errors
 
 
@@ -136,9 +121,8 @@ def environment_errors(
     Parameters
     ----------
     model : object
-        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or the
-        predictions themselves, a mapping from the environment's name to a column of
-        probabilities (for a single environment the column alone will do).
+        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or a mapping
+        from the environment's name to a column of probabilities (of a single one, the column).
     environments : Environment or iterable of Environment
         With distinct names and the same columns.
     error : {"rmse", "log_loss", "zero_one", "brier"} or callable(y, probability)
@@ -147,13 +131,10 @@ def environment_errors(
     Returns
     -------
     pandas.Series
-        One error per environment, indexed by the environments' names, in the order given.
+        One error per environment, by name, in the order given.
     """
     metric, tables = Metric.of(error), check_environments(environments)
     return metric.errors(tables, predict_probabilities(model, tables))
-
-
-# --- summaries ----------------------------------------------------------------------------------
 
 
 def average_error(errors: Errors) -> float:
@@ -166,8 +147,8 @@ def stability_error(errors: Errors) -> float:
     values = _error_values(errors)
     if len(values) < 2:
         raise InputError(
-            "stability_error compares environments (it divides by |E| - 1), but got a single "
-            "one. Pass the errors of two or more environments."
+            "stability_error compares environments (it divides by |E| - 1), but got a single one. "
+            "Pass the errors of two or more environments."
         )
     return float(values.std(ddof=1))
 
@@ -181,21 +162,15 @@ def _error_values(errors: Errors) -> FloatArray:
     """The errors as a vector of finite numbers."""
     given = list(errors.values()) if isinstance(errors, Mapping) else errors
     values = np.asarray(given, dtype=np.float64)
-    if values.ndim != 1 or len(values) == 0:
-        raise InputError(
-            f"errors must be one number per environment, but have shape {values.shape}."
-        )
-    if not np.isfinite(values).all():
-        raise InputError(f"errors must be finite numbers, but are {values.tolist()}.")
+    if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
+        found = f"{values.tolist()} of shape {values.shape}"
+        raise InputError(f"errors must be one finite number per environment, but are {found}.")
     return values
 
 
 def summarise(errors: FloatArray) -> FloatArray:
     """Average, stability and worst error over the last axis: (..., E) -> (..., 3)."""
     return np.stack([errors.mean(-1), errors.std(-1, ddof=1), errors.max(-1)], axis=-1)
-
-
-# --- intervals ----------------------------------------------------------------------------------
 
 
 def error_interval(
@@ -220,10 +195,8 @@ def error_interval(
         Where to evaluate the model.
     error : str or callable
         As in `environment_errors`; used only with ``environments``.
-    level : float
-        Share of the bootstrap values inside the percentile interval.
-    n_bootstrap : int
-        Number of resamples.
+    level, n_bootstrap : float, int
+        Share of the bootstrap values inside the percentile interval, and their number.
     random_state : int, RandomState or None
         Seed of the resampling.
 

@@ -48,22 +48,11 @@ class ConstantPredictor:
 
 
 class Oracle:
-    """Logistic regression on the true stable features only.
+    """Logistic regression, fitted on the columns of ``train`` that are known to be stable."""
 
-    Parameters
-    ----------
-    train : Environment
-        Where it is fitted.
-    stable_features : sequence of str
-        ``world.stable_features``, or what is known of a real table.
-    estimator : scikit-learn classifier, optional
-        Fitted on those columns instead of ``LogisticRegression()``.
-    """
-
-    def __init__(self, train: Table, stable_features: Sequence[str], estimator: Any = None) -> None:
+    def __init__(self, train: Table, stable_features: Sequence[str]) -> None:
         self.stable_features = list(stable_features)
-        self.estimator = LogisticRegression() if estimator is None else estimator
-        self.estimator.fit(self._select(train.X), train.y)
+        self.estimator = LogisticRegression().fit(self._select(train.X), train.y)
 
     def predict_proba(self, X: pd.DataFrame) -> FloatArray:
         """Probabilities of both classes, from the stable columns of X."""
@@ -116,10 +105,8 @@ def shrinkage_line(
         What `environment_errors` takes; plain logistic regression for the line of the references.
     train : Environment
         Its share of y = 1 is the base rate.
-    environments : iterable of Environment
-        Two or more.
-    error : str or callable
-        As in `environment_errors`.
+    environments, error : iterable of Environment, str or callable
+        As in `environment_errors`; two or more environments.
     shares : array-like, optional
         Values of a; a hundredth apart if not given.
 

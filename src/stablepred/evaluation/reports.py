@@ -45,10 +45,9 @@ class StabilityReport:
     breakers : DataFrame or None
         One row per feature, the one that does most harm first: its association with the outcome
         in the best and in the worst environment (difference of the outcome's mean between high
-        and low values), the error in the worst environment when the feature is drawn again given
-        the outcome as it is there (``error_redrawn``) and as it is in the best environment
-        (``error_restored``), and the ``harm``, what the error falls by from the one to the other.
-        None when there were only predictions and no model to ask again.
+        and low values), the error in the worst environment when it is drawn again given the
+        outcome as there (``error_redrawn``) and as in the best (``error_restored``), and the
+        ``harm``, the difference of the two. None when there were only predictions.
     best, worst : str
         Names of the environments with the smallest and the largest error.
     error, level : str, float
@@ -75,13 +74,8 @@ class StabilityReport:
     @property
     def verdict(self) -> str:
         """What to use, and every reason for doubt."""
-        return stability_verdict(
-            self.comparison,
-            self.error,
-            level=self.level,
-            constant=self.constant,
-            effective_share=self.facts.effective_share,
-        )
+        share = self.facts.effective_share
+        return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as one HTML file of aggregates, complete or not at all."""
@@ -138,9 +132,8 @@ def stability_report(
     error : str or callable
         As in `environment_errors`.
     train : Environment, optional
-        Where the model was trained: anything with ``name``, ``X`` and ``y``. Then the references
-        are computed in the same run: scikit-learn's LogisticRegression (where X is numeric), the
-        constant base rate, and the shrinkage line between them.
+        Where the model was trained: anything with ``name``, ``X`` and ``y``. Adds the references:
+        LogisticRegression (where X is numeric), the constant base rate, and the shrinkage line.
     stable_features : sequence of str, optional
         The true stable features, where they are known: adds the oracle, a logistic regression on
         these columns of ``train``, and the gaps closed.
@@ -157,13 +150,6 @@ def stability_report(
     -------
     StabilityReport
         Prints as a table; ``to_frame()`` gives the errors, ``to_html(path)`` writes the page.
-
-    Notes
-    -----
-    What breaks the model: in the worst environment one feature at a time is drawn again, from its
-    values among rows with the same outcome, once there and once in the best environment. The
-    second restores its link to the outcome and leaves everything else; the first is the control,
-    since either draw unties the feature from the others. The difference is the feature's harm.
 
     Examples
     --------
@@ -194,15 +180,9 @@ def stability_report(
         )
     seed, facts = root_seed(random_state), model_facts(model, name)
     predicted = predict_probabilities(model, tables)
+    methods = _label_methods(facts.name, predicted, baselines or {}, bool(trained))
     comparison, draws = compare(
-        _label_methods(facts.name, predicted, baselines or {}, REFERENCES if trained else ()),
-        tables,
-        metric,
-        train=trained,
-        stable_features=stable_features,
-        level=level,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
+        methods, tables, metric, trained, stable_features, level, n_bootstrap, seed
     )
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
@@ -224,12 +204,12 @@ def stability_report(
 
 
 def _label_methods(
-    name: str, model: Any, baselines: Mapping[str, Any], references: Sequence[str]
+    name: str, model: Any, baselines: Mapping[str, Any], references: bool
 ) -> dict[str, Any]:
     """The model and the baselines by label, none of which may hide another."""
     name = f"{name} (model)" if name in REFERENCES else name
     others = {str(key): other for key, other in baselines.items()}
-    taken = [n for n in others if n in (name, *references)]
+    taken = [n for n in others if n == name or (references and n in REFERENCES)]
     if taken:
         raise InputError(
             f"baselines must not be called {taken}: these names belong to the model and to the "

@@ -125,10 +125,8 @@ def stress_test(
         Shares of agreement.
     error : str or callable
         As in `environment_errors`.
-    level, n_bootstrap : float, int
+    level, n_bootstrap, random_state : float, int, seed
         Of the interval of the worst error: rows are drawn again, as many as are effective.
-    random_state : int, RandomState or None
-        Seed of the resampling.
 
     Returns
     -------
@@ -188,13 +186,11 @@ def stress_test(
 
 def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
     """Why a feature cannot be tested; empty if it can."""
-    means = [bits[y == outcome].mean() for outcome in (0, 1)]
-    if means in ([0, 0], [1, 1]):
+    rates = [bits[y == outcome].mean() for outcome in (0, 1)]
+    if rates in ([0, 0], [1, 1]):
         return "constant"
-    found = [
-        f"always {'high' if m else 'low'} where y = {k}" for k, m in enumerate(means) if m in (0, 1)
-    ]
-    return found[0] if found else ""
+    fixed = [(k, "high" if r else "low") for k, r in enumerate(rates) if r in (0, 1)]
+    return f"always {fixed[0][1]} where y = {fixed[0][0]}" if fixed else ""
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,7 @@ NAMES = {"LR": "logistic regression", "constant": "a constant"}
 
 
 def stability_verdict(
-    comparison: Comparison,
-    error: str,
-    *,
-    level: float,
-    constant: bool,
-    effective_share: float | None,
+    comparison: Comparison, error: str, level: float, constant: bool, effective_share: float | None
 ) -> str:
     """What to use, beside the best alternative, then every reason for doubt.
 
@@ -31,9 +26,12 @@ def stability_verdict(
     rival = _best_rival(comparison)
     if rival is not None:
         sentences = [recommend(model, rival, error, level)]
-        better = _list_better_in_both(comparison, without=rival)
+        others = [d for d in comparison.differences if d.role != "oracle" and d is not rival]
+        better = [_name(d) for d in others if d.average.sign == d.stability.sign == 1]
         if better:
-            sentences.append(f"{better} more accurate and steadier than {model}")
+            verb = "is" if len(better) == 1 else "are"
+            claim = f"{verb} more accurate and steadier than {model}"
+            sentences.append(f"{join_words(better)} {claim}")
     if constant:
         sentences.append(f"{model} predicts nearly the same probability for every row")
     if effective_share is not None and effective_share < SMALL_SHARE:
@@ -81,16 +79,6 @@ def _best_rival(comparison: Comparison) -> Difference | None:
     return max(better or rivals, key=lambda d: d.average.value, default=None)
 
 
-def _list_better_in_both(comparison: Comparison, without: Difference | None = None) -> str:
-    """Those that are more accurate and steadier than the model, with their verb; empty if none."""
-    found = [
-        _name(d)
-        for d in comparison.differences
-        if d.average.sign == d.stability.sign == 1 and d.role != "oracle" and d is not without
-    ]
-    return f"{join_words(found)} {'is' if len(found) == 1 else 'are'}" if found else ""
-
-
 def _name(difference: Difference) -> str:
     if difference.role == "shrunk":
         return difference.other.replace("LR", NAMES["LR"], 1)
@@ -114,20 +102,13 @@ def _describe(summary: str, found: Interval, level: float) -> str:
 
 
 def methods_title(comparison: Comparison) -> str:
-    """What the comparison of all methods shows."""
-    name = label(comparison.errors.index[0])
+    """Which of the methods that can be used is best on average, and which in the worst case."""
     if not comparison.differences:
-        return f"There is nothing to compare {name} with"
+        return f"There is nothing to compare {label(comparison.errors.index[0])} with"
     summary = comparison.summary()
-    gaps = summary.iloc[0].filter(like="_gap").tolist()
-    if gaps and min(gaps) > 0:
-        return (
-            f"{name} closes {percent(gaps[0])} of the way from LR to the oracle on average, and "
-            f"{percent(gaps[1])} in stability"
-        )
-    usable = summary[[comparison.roles[str(other)] != "oracle" for other in summary.index]]
-    best, steady = (
+    usable = summary[[comparison.roles[str(name)] != "oracle" for name in summary.index]]
+    best, safest = (
         f"{label(errors.idxmin())} ({number(errors.min())})"
-        for errors in (usable["Average_Error"], usable["Stability_Error"])
+        for errors in (usable["Average_Error"], usable["Worst_Error"])
     )
-    return f"Average_Error is smallest for {best}, Stability_Error for {steady}"
+    return f"Average_Error is smallest for {best}, Worst_Error for {safest}"

@@ -1,9 +1,11 @@
-"""The chart of all pages: rows of marks over one scale."""
+"""The chart of all pages: rows of marks over one scale, and how methods look in it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import NamedTuple
 
+from stablepred._text import Label, label
 from stablepred.html.svg import (
     WIDTH,
     Drawing,
@@ -19,6 +21,39 @@ from stablepred.html.svg import (
 
 ROOM_FOR_NAMES = 140.0
 MOST_ROWS = 40  # nobody reads more; a table holds the rest
+
+LegendItem = tuple[Label, Drawing]
+
+
+class Style(NamedTuple):
+    """How a method is drawn: shape of its marks, class of its colour."""
+
+    shape: str
+    colour: str
+
+
+ROLES = {
+    "model": Style("circle", "c-model"),
+    "LR": Style("square", "c-lr"),
+    "constant": Style("cross", "c-constant"),
+    "oracle": Style("diamond", "c-oracle"),
+}
+SHAPES = ("triangle", "down", "square", "diamond")
+BASELINES = tuple(Style(shape, f"c-{k}") for k, shape in enumerate(SHAPES, 1))
+
+
+def method_styles(roles: Mapping[str, str]) -> dict[str, Style]:
+    """A style for each method by its role: model, LR, constant, oracle, or baseline."""
+    baselines = cycle(BASELINES)
+    return {name: ROLES.get(role) or next(baselines) for name, role in roles.items()}
+
+
+def legend_item(name: str, shape: str, colour: str, stroke: str = "") -> LegendItem:
+    """An entry of a legend: a name, and a mark, a piece of line, or a mark on a line."""
+    parts = [line(1, 7, 25, 7, f"{stroke} {colour}")] if stroke else []
+    parts += [mark(shape, 13, 7, colour)] if shape else []
+    attributes = {"viewBox": "0 0 26 14", "class": "swatch", "aria-hidden": "true"}
+    return label(name, 40), element("svg", *parts, **attributes)
 
 
 class Mark(NamedTuple):

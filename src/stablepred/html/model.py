@@ -8,9 +8,8 @@ import pandas as pd
 from stablepred._text import count_noun, join_words, label, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts
-from stablepred.html.charts import MOST_ROWS, Mark, Row, row_chart
+from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
 from stablepred.html.page import Figure, Format, Section, Table, table_of
-from stablepred.html.palette import legend_item
 
 WORST_PAIRS = 12
 # A worst imbalance within this share of what it was has hardly changed.
@@ -21,9 +20,6 @@ def model_sections(facts: ModelFacts) -> list[Section]:
     """Balance and effects, as far as the model has them."""
     sections = [balance_section(facts.balance)] if facts.balance is not None else []
     return sections + ([_effects_section(facts.effects)] if facts.effects is not None else [])
-
-
-# --- balance ------------------------------------------------------------------------------------
 
 
 def balance_section(report: BalanceReport) -> Section:
@@ -74,8 +70,6 @@ def _worst_pairs(report: BalanceReport) -> Table:
     return Table("The worst pairs after weighting", ["treatment", "on", "before", "after"], rows)
 
 
-# --- effects ------------------------------------------------------------------------------------
-
 VERDICTS = {
     "stable": ("circle", "c-model"),
     "undecided": ("ring", "c-model"),
@@ -119,9 +113,6 @@ def _effects_figure(effects: pd.DataFrame) -> Figure:
     drawing = row_chart(rows, "effect", "Effect of each feature with its interval", zero=True)
     met = {"stable", "noisy", *effects["verdict"]}
     return Figure(drawing, caption, [legend_item(v, *VERDICTS[v]) for v in VERDICTS if v in met])
-
-
-# --- the run ------------------------------------------------------------------------------------
 
 
 def run_section(facts: ModelFacts, run: RunFacts, remarks: list[str]) -> Section:

@@ -3,16 +3,15 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from stablepred._text import label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.html.palette import LegendItem
+from stablepred.html.charts import LegendItem
 from stablepred.html.svg import Drawing
 from stablepred.io.atomic import write_file
 
@@ -87,9 +86,8 @@ def _plain(value: Any) -> str:
 @cache
 def _template() -> Template:
     """The template, which escapes everything that is not a drawing of ours."""
-    folder = files("stablepred.html")
     environment = Environment(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
+        loader=PackageLoader("stablepred", "html"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

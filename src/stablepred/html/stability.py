@@ -7,10 +7,9 @@ import pandas as pd
 from stablepred._text import Label, error_name, interval, join_words, label, number, percent, signed
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.verdict import methods_title
-from stablepred.html.charts import MOST_ROWS, Mark, Row, row_chart
+from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, method_styles, row_chart
 from stablepred.html.model import model_sections, run_section
 from stablepred.html.page import Block, Figure, Format, Page, Section, Table, table_of
-from stablepred.html.palette import legend_item, method_styles
 
 if TYPE_CHECKING:
     from stablepred.evaluation.reports import StabilityReport
@@ -61,9 +60,6 @@ def _remarks(report: "StabilityReport") -> list[str]:
     return lines
 
 
-# --- errors -------------------------------------------------------------------------------------
-
-
 def _errors_section(report: "StabilityReport") -> Section:
     """Errors per environment with intervals."""
     own, errors = report.errors["error"], report.comparison.errors
@@ -111,9 +107,6 @@ def _errors_table(report: "StabilityReport") -> Table:
     return table_of(frame, f"{error} of {_model(report)}", summary=len(SUMMARIES))
 
 
-# --- methods ------------------------------------------------------------------------------------
-
-
 def _methods_section(report: "StabilityReport") -> Section:
     """Summaries of the errors of all methods, and how they stand to the references."""
     names = {
@@ -157,9 +150,6 @@ def _about_methods(report: "StabilityReport") -> list[str]:
             "way from LR to the oracle; more than 100 % is beyond it."
         )
     return [*about, *comparison.notes]
-
-
-# --- what breaks it -----------------------------------------------------------------------------
 
 
 def _breakers_section(report: "StabilityReport", breakers: pd.DataFrame) -> Section:

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from stablepred._text import error_name, interval, label, number, percent
-from stablepred.html.charts import MOST_ROWS, Mark, Row, row_chart
+from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
 from stablepred.html.model import run_section
 from stablepred.html.page import Block, Figure, Page, Section, table_of
-from stablepred.html.palette import legend_item
 
 if TYPE_CHECKING:
     from stablepred.evaluation.stress import StressReport
@@ -46,7 +45,7 @@ def _stress_section(report: "StressReport") -> Section:
         "both classes, from against it to with it.",
         *(f"{label(name)} was not tested: {why}." for name, why in report.skipped.items()),
     ]
-    table = pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "worst": errors["worst"],
             "interval": list(map(interval, errors["low"], errors["high"])),
@@ -57,9 +56,9 @@ def _stress_section(report: "StressReport") -> Section:
         }
     )
     caption = f"Worst {error} per feature, and its spread over the rates"
-    by_rate = errors[[c for c in errors.columns if str(c).startswith("r=")]]
-    blocks: list[Block] = [_figure(report, by_rate), table_of(table, caption)]
+    by_rate = errors.filter(like="r=")
     rates = table_of(by_rate, f"{error} by rate of agreement r")
+    blocks: list[Block] = [_figure(report, by_rate), table_of(frame, caption)]
     return Section("stress", "Stress", title, text, [blocks, [rates]])
 
 

@@ -49,9 +49,6 @@ def join_points(points: Iterable[tuple[float, float]]) -> str:
     return " ".join(f"{compact(x)},{compact(y)}" for x, y in points)
 
 
-# --- text ---------------------------------------------------------------------------------------
-
-
 def text(x: float, y: float, content: str, class_: str, anchor: str, hint: str = "") -> Drawing:
     """A line of text; ``hint`` is shown on hovering."""
     children = [content, *([element("title", hint)] if hint else [])]
@@ -77,9 +74,6 @@ def _letter_width(letter: str) -> float:
     if letter in "iljtfrI.,:;'|!()[] ":
         return 0.42
     return 0.72 if letter.isupper() else 0.64
-
-
-# --- scales -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -117,8 +111,6 @@ class Scale:
         first, last = (round(end / self.step) for end in (self.low, self.high))
         return [(k * self.step, number(k * self.step, decimals)) for k in range(first, last + 1)]
 
-
-# --- marks --------------------------------------------------------------------------------------
 
 # Corners around a point; a cross is two strokes in one.
 SHAPES = {
