@@ -8,8 +8,7 @@ from html import escape
 MINUS = "−"
 MISSING = "–"
 
-# A name longer than this is cut even where the whole of it is shown on hovering.
-WHOLE = 300
+WHOLE = 300  # a longer name is cut even where the whole of it is shown on hovering
 # Marks that turn the direction of what follows, on the page as in the name.
 DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 

@@ -167,12 +167,9 @@ def _references(
 def _not_numeric(tables: Sequence[Table], columns: Sequence[Any]) -> str:
     """Which column is not a finite number somewhere; empty if all are."""
     for table in tables:
-        for column in columns:
-            if column not in table.X.columns:
-                continue  # reported by whoever uses it
-            values = table.X[column]
+        for name, values in table.X.filter(items=list(columns)).items():
             if not pd.api.types.is_numeric_dtype(values):
-                return f"{str(column)!r} is {values.dtype}"
+                return f"{str(name)!r} is {values.dtype}"
             if not np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all():
-                return f"{str(column)!r} has missing or infinite values in {table.name!r}"
+                return f"{str(name)!r} has missing or infinite values in {table.name!r}"
     return ""

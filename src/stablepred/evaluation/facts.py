@@ -15,8 +15,6 @@ from stablepred._version import __version__
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.predictions import Table
 
-LIBRARIES = ("numpy", "scikit-learn", "torch")
-
 
 @dataclass(frozen=True)
 class ModelFacts:
@@ -136,7 +134,7 @@ def run_facts(
         seed=seed,
         n_bootstrap=n_bootstrap,
         versions={"stablepred": __version__, "Python": platform.python_version()}
-        | {name: version(name) for name in LIBRARIES},
+        | {name: version(name) for name in ("numpy", "scikit-learn", "torch")},
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         seconds=time.perf_counter() - started,
     )

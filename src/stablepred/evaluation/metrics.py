@@ -264,5 +264,4 @@ def _frame(
 
 def percentiles(draws: FloatArray, level: float) -> FloatArray:
     """Both ends of the percentile interval, over the first axis."""
-    ends: FloatArray = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ends
+    return np.asarray(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0))

@@ -52,12 +52,11 @@ def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
             f"y must be one column with a value for each of the {len(X)} rows of X, but has "
             f"shape {outcome.shape}."
         )
-    if not np.isin(outcome, (0, 1)).all():
-        raise InputError(
-            f"y must be 0/1, but has other values (e.g. {np.unique(outcome)[:4].tolist()}). "
-            "Recode it, the positive class as 1."
-        )
-    if len(np.unique(outcome)) < 2:
+    values = np.unique(outcome).tolist()
+    if not set(values) <= {0, 1}:
+        found = f"has other values (e.g. {values[:4]})"
+        raise InputError(f"y must be 0/1, but {found}. Recode it, the positive class as 1.")
+    if len(values) < 2:
         raise InputError(f"y must have both classes, but is always {outcome[0]}.")
     return PlainTable(name, X, outcome.astype(np.int64))
 

@@ -154,10 +154,7 @@ def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
 
 
 def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:
-    """The least shrunk point of a `shrinkage_line` that is as stable: share, both errors.
-
-    Where no point is as stable it is the constant.
-    """
+    """Share and errors of the least shrunk point of a line that is as stable; else the constant."""
     stable = line[line["Stability_Error"] <= stability]
     point = (stable if len(stable) else line.iloc[:1]).reset_index().iloc[-1]
     return float(point["share"]), float(point["Average_Error"]), float(point["Stability_Error"])

@@ -50,14 +50,12 @@ class StabilityReport:
         ``harm``, the difference of the two. None when there were only predictions.
     best, worst : str
         Names of the environments with the smallest and the largest error.
-    error, level : str, float
-        Name of the error, and level of the intervals.
     comparison : Comparison
         Errors of the model beside those of the baselines and the references.
     constant : bool
         Whether the model predicts (nearly) the same probability for every row.
-    facts, run : ModelFacts, RunFacts
-        What the model tells about itself; data, seed, versions and time.
+    error, level, facts, run : str, float, ModelFacts, RunFacts
+        Name of the error, level of the intervals, and what is known of the model and of the run.
     """
 
     errors: pd.DataFrame

@@ -45,10 +45,8 @@ class StressReport:
         Error on the table as it is.
     skipped : dict
         Features that could not be tested, with the reason.
-    error, level : str, float
-        Name of the error, and level of its interval.
-    facts, run : ModelFacts, RunFacts
-        What the model tells about itself; data, seed, versions and time.
+    error, level, facts, run : str, float, ModelFacts, RunFacts
+        Name of the error, level of its interval, and what is known of the model and of the run.
     """
 
     errors: pd.DataFrame

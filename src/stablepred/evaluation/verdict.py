@@ -7,8 +7,7 @@ difference excludes zero.
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
 from stablepred.evaluation.comparison import Comparison, Difference, Interval
 
-# Below this effective share a result rests on few rows.
-SMALL_SHARE = 0.05
+SMALL_SHARE = 0.05  # below this effective share a result rests on few rows
 NAMES = {"LR": "logistic regression", "constant": "a constant"}
 
 
@@ -17,8 +16,7 @@ def stability_verdict(
 ) -> str:
     """What to use, beside the best alternative, then every reason for doubt.
 
-    ``level`` is that of the intervals in the comparison; ``constant`` whether the model predicts
-    (nearly) the same for every row; ``effective_share`` that of its weights.
+    ``constant`` tells whether the model predicts (nearly) the same for every row.
     """
     errors, model = comparison.errors.iloc[0], label(comparison.errors.index[0])
     spread = f"{error_name(error)} of {model} lies between {number(errors.min())}"
@@ -36,7 +34,9 @@ def stability_verdict(
         sentences.append(f"{model} predicts nearly the same probability for every row")
     if effective_share is not None and effective_share < SMALL_SHARE:
         sentences.append(f"Its weights rest on {percent(effective_share, 1)} of the rows")
-    return " ".join(f"{_capitalise(sentence)}." for sentence in sentences)
+    # Our own words start with a capital; a label is left as it is.
+    own = tuple(NAMES.values())
+    return " ".join(f"{s[0].upper() + s[1:] if s.startswith(own) else s}." for s in sentences)
 
 
 def recommend(model: str, rival: Difference, error: str, level: float) -> str:
@@ -83,12 +83,6 @@ def _name(difference: Difference) -> str:
     if difference.role == "shrunk":
         return difference.other.replace("LR", NAMES["LR"], 1)
     return NAMES.get(difference.role) or label(difference.other)
-
-
-def _capitalise(sentence: str) -> str:
-    """Our own words start with a capital; a label is left as it is."""
-    own = sentence.startswith(tuple(NAMES.values()))
-    return sentence[0].upper() + sentence[1:] if own else sentence
 
 
 def _describe(summary: str, found: Interval, level: float) -> str:

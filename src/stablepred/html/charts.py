@@ -25,21 +25,14 @@ MOST_ROWS = 40  # nobody reads more; a table holds the rest
 LegendItem = tuple[Label, Drawing]
 
 
-class Style(NamedTuple):
-    """How a method is drawn: shape of its marks, class of its colour."""
-
-    shape: str
-    colour: str
-
-
-ROLES = {
-    "model": Style("circle", "c-model"),
-    "LR": Style("square", "c-lr"),
-    "constant": Style("cross", "c-constant"),
-    "oracle": Style("diamond", "c-oracle"),
+Style = tuple[str, str]  # shape of the marks of a method, class of its colour
+ROLES: dict[str, Style] = {
+    "model": ("circle", "c-model"),
+    "LR": ("square", "c-lr"),
+    "constant": ("cross", "c-constant"),
+    "oracle": ("diamond", "c-oracle"),
 }
-SHAPES = ("triangle", "down", "square", "diamond")
-BASELINES = tuple(Style(shape, f"c-{k}") for k, shape in enumerate(SHAPES, 1))
+BASELINES = [("triangle", "c-1"), ("down", "c-2"), ("square", "c-3"), ("diamond", "c-4")]
 
 
 def method_styles(roles: Mapping[str, str]) -> dict[str, Style]:

@@ -12,8 +12,7 @@ from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
 from stablepred.html.page import Figure, Format, Section, Table, table_of
 
 WORST_PAIRS = 12
-# A worst imbalance within this share of what it was has hardly changed.
-HARDLY = 0.1
+HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
 
 
 def model_sections(facts: ModelFacts) -> list[Section]:
@@ -24,16 +23,12 @@ def model_sections(facts: ModelFacts) -> list[Section]:
 
 def balance_section(report: BalanceReport) -> Section:
     """Imbalance before and after weighting, per treatment and of the worst pairs."""
-    gaps = [np.abs(table.to_numpy()) for table in (report.before, report.after)]
-    most = [float(gap.max()) for gap in gaps]
-    mean = [float(gap.sum() / max(gap.size - len(gap), 1)) for gap in gaps]
-    verb = "lowers" if most[1] < most[0] else "raises"
-    if abs(most[1] - most[0]) <= HARDLY * most[0]:
+    before, after = (abs(worst.imbalance) for worst in (report.worst_before, report.worst_after))
+    verb = "lowers" if after < before else "raises"
+    if abs(after - before) <= HARDLY * before:
         verb = "hardly changes"
-    title = (
-        f"Weighting {verb} the worst imbalance: {number(most[0])} before, {number(most[1])} after "
-        f"(mean {number(mean[0])} and {number(mean[1])})"
-    )
+    change = f"{number(before)} before, {number(after)} after"
+    title = f"Weighting {verb} the worst imbalance: {change}"
     text = [
         "Every feature is a treatment in turn. Imbalance of treatment j on feature k: the mean of "
         "k among rows where j is 1 minus its mean among rows where j is 0, as shares.",

@@ -2,11 +2,10 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from stablepred._text import label, number
 from stablepred._version import __version__
@@ -16,6 +15,15 @@ from stablepred.html.svg import Drawing
 from stablepred.io.atomic import write_file
 
 Format = Callable[[Any], str]
+
+# Everything is escaped that is not a drawing of ours.
+TEMPLATES = Environment(
+    loader=PackageLoader("stablepred", "html"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 class Figure(NamedTuple):
@@ -27,13 +35,10 @@ class Figure(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Rows of cells, the first of which names the row; the last ``summary`` rows are summaries.
-
-    Without columns it is a list of names with their values.
-    """
+    """Rows of cells, the first of which is a name; the last ``summary`` rows are summaries."""
 
     caption: str
-    columns: Sequence[str]
+    columns: Sequence[str]  # none in a list of names with their values
     rows: Sequence[Sequence[str]]
     summary: int = 0
 
@@ -83,22 +88,9 @@ def _plain(value: Any) -> str:
     return label(value) if value != "" else ""
 
 
-@cache
-def _template() -> Template:
-    """The template, which escapes everything that is not a drawing of ours."""
-    environment = Environment(
-        loader=PackageLoader("stablepred", "html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.jinja")
-
-
 def render(page: Page) -> str:
     """The page as HTML: no script, no address outside of it."""
-    return _template().render(page=page, version=__version__)
+    return TEMPLATES.get_template("page.html.jinja").render(page=page, version=__version__)
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> None:

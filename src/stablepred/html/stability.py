@@ -1,40 +1,30 @@
 """The page of a stability report."""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
-from stablepred._text import Label, error_name, interval, join_words, label, number, percent, signed
+from stablepred._text import error_name, interval, join_words, label, number, percent, signed
 from stablepred.evaluation.metrics import SUMMARIES
+from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import methods_title
 from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, method_styles, row_chart
 from stablepred.html.model import model_sections, run_section
 from stablepred.html.page import Block, Figure, Format, Page, Section, Table, table_of
 
-if TYPE_CHECKING:
-    from stablepred.evaluation.reports import StabilityReport
-
-SHOWN = 20  # features in the figure of what breaks the model
-# Harm below this share of the error is not worth a title.
-SLIGHT = 0.02
+SLIGHT = 0.02  # harm below this share of the error is not worth a title
 
 
-def stability_page(report: "StabilityReport") -> Page:
+def stability_page(report: StabilityReport) -> Page:
     """All that a stability report has to show."""
     sections = [_errors_section(report), _methods_section(report)]
     if report.breakers is not None:
         sections.append(_breakers_section(report, report.breakers))
     sections += model_sections(report.facts)
     sections.append(run_section(report.facts, report.run, _remarks(report)))
-    title = f"Stability report of {_model(report)}"
+    title = f"Stability report of {label(report.facts.name)}"
     return Page(title, report.verdict, _numbers(report), sections, report.run.made)
 
 
-def _model(report: "StabilityReport") -> Label:
-    return label(report.facts.name)
-
-
-def _numbers(report: "StabilityReport") -> list[tuple[str, str, str]]:
+def _numbers(report: StabilityReport) -> list[tuple[str, str, str]]:
     """The numbers that stand out, beside those of the references."""
     own, summary = report.errors["error"], report.comparison.summary()
     roles = report.comparison.roles
@@ -50,17 +40,17 @@ def _numbers(report: "StabilityReport") -> list[tuple[str, str, str]]:
     return numbers
 
 
-def _remarks(report: "StabilityReport") -> list[str]:
+def _remarks(report: StabilityReport) -> list[str]:
     """What the page lacks, and whether the model stopped early."""
     lines = []
     if report.breakers is None:
         lines.append("From predictions alone there is no answer to what breaks the model.")
     if report.facts.converged is False:
-        lines.append(f"{_model(report)} stopped before it converged.")
+        lines.append(f"{label(report.facts.name)} stopped before it converged.")
     return lines
 
 
-def _errors_section(report: "StabilityReport") -> Section:
+def _errors_section(report: StabilityReport) -> Section:
     """Errors per environment with intervals."""
     own, errors = report.errors["error"], report.comparison.errors
     title = (
@@ -74,10 +64,11 @@ def _errors_section(report: "StabilityReport") -> Section:
     return Section("errors", "Errors", title, [], blocks)
 
 
-def _errors_figure(report: "StabilityReport") -> Figure:
+def _errors_figure(report: StabilityReport) -> Figure:
     errors, styles = report.comparison.errors, method_styles(report.comparison.roles)
     own = report.errors.iloc[: -len(SUMMARIES)].reset_index(drop=True)
-    caption = f"The whisker is the {percent(report.level)} interval of {_model(report)} over rows."
+    whose = f"{percent(report.level)} interval of {label(report.facts.name)}"
+    caption = f"The whisker is the {whose} over the rows."
     shown = own.index
     if len(own) > MOST_ROWS:
         shown = own["error"].sort_values(ascending=False, kind="stable").index[:MOST_ROWS]
@@ -96,7 +87,7 @@ def _errors_figure(report: "StabilityReport") -> Figure:
     return Figure(drawing, caption, [legend_item(name, *style) for name, style in styles.items()])
 
 
-def _errors_table(report: "StabilityReport") -> Table:
+def _errors_table(report: StabilityReport) -> Table:
     own, environments = report.errors, report.run.environments
     error, blank = error_name(report.error), [""] * len(SUMMARIES)
     frame = pd.DataFrame(index=own.index.rename("environment"))
@@ -104,10 +95,10 @@ def _errors_table(report: "StabilityReport") -> Table:
     frame["y\u00a0=\u00a01"] = [*map(percent, environments["positive"]), *blank]
     frame[error] = own["error"]
     frame[f"{report.level:.0%} interval"] = list(map(interval, own["low"], own["high"]))
-    return table_of(frame, f"{error} of {_model(report)}", summary=len(SUMMARIES))
+    return table_of(frame, f"{error} of {label(report.facts.name)}", summary=len(SUMMARIES))
 
 
-def _methods_section(report: "StabilityReport") -> Section:
+def _methods_section(report: StabilityReport) -> Section:
     """Summaries of the errors of all methods, and how they stand to the references."""
     names = {
         "Average_Error": "average",
@@ -128,7 +119,7 @@ def _methods_section(report: "StabilityReport") -> Section:
     return Section("methods", "Methods", title, _about_methods(report), [[table]])
 
 
-def _about_methods(report: "StabilityReport") -> list[str]:
+def _about_methods(report: StabilityReport) -> list[str]:
     """What the references are, and what is missing."""
     comparison, train = report.comparison, report.run.train
     if train is None:
@@ -152,7 +143,7 @@ def _about_methods(report: "StabilityReport") -> list[str]:
     return [*about, *comparison.notes]
 
 
-def _breakers_section(report: "StabilityReport", breakers: pd.DataFrame) -> Section:
+def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Section:
     """The harm that each feature does in the worst environment."""
     error, top = error_name(report.error), breakers.iloc[0]
     there, here = label(report.best), label(report.worst)
@@ -169,12 +160,12 @@ def _breakers_section(report: "StabilityReport", breakers: pd.DataFrame) -> Sect
     )
     rows = [
         Row(str(name), [Mark(harm, "circle", "c-model", signed(harm))], (0.0, harm))
-        for name, harm in breakers[["feature", "harm"]].head(SHOWN).itertuples(index=False)
+        for name, harm in breakers[["feature", "harm"]].head(MOST_ROWS).itertuples(index=False)
     ]
     drawing = row_chart(rows, f"harm ({error})", f"Harm by feature in {here}")
     caption = "Features, the most harmful first."
-    if len(breakers) > SHOWN:
-        caption += f" The first {SHOWN} of {len(breakers):,}; the table has all."
+    if len(breakers) > MOST_ROWS:
+        caption += f" The first {MOST_ROWS} of {len(breakers):,}; the table has all."
     names = {
         "harm": "harm",
         "error_redrawn": "error, redrawn",

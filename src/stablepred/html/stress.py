@@ -1,19 +1,15 @@
 """The page of a stress test: what happens when one feature at a time changes its link."""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from stablepred._text import error_name, interval, label, number, percent
+from stablepred.evaluation.stress import StressReport
 from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
 from stablepred.html.model import run_section
 from stablepred.html.page import Block, Figure, Page, Section, table_of
 
-if TYPE_CHECKING:
-    from stablepred.evaluation.stress import StressReport
 
-
-def stress_page(report: "StressReport") -> Page:
+def stress_page(report: StressReport) -> Page:
     """All that a stress test has to show."""
     name, top = label(report.errors.index[0]), report.errors.iloc[0]
     error, model = error_name(report.error), label(report.facts.name)
@@ -31,15 +27,11 @@ def stress_page(report: "StressReport") -> Page:
     return Page(f"Stress test of {model}", verdict, numbers, sections, report.run.made)
 
 
-def _stress_section(report: "StressReport") -> Section:
+def _stress_section(report: StressReport) -> Section:
     """Worst errors per feature."""
     errors, error = report.errors.rename_axis("feature"), error_name(report.error)
-    top = errors.iloc[0]
-    title = (
-        f"{label(errors.index[0])} breaks it most: {number(top['worst'])} where it agrees with the "
-        f"outcome in {percent(top['worst_rate'])} of the rows, instead of "
-        f"{percent(top['agreement'])}"
-    )
+    agreement = f"it agrees with the outcome in {percent(errors['agreement'].iloc[0])} of the rows"
+    title = f"{label(errors.index[0])} breaks it most; {agreement} now"
     text = [
         "Rows are resampled so that one feature at a time agrees with the outcome in a share r of "
         "both classes, from against it to with it.",
@@ -62,7 +54,7 @@ def _stress_section(report: "StressReport") -> Section:
     return Section("stress", "Stress", title, text, [blocks, [rates]])
 
 
-def _figure(report: "StressReport", by_rate: pd.DataFrame) -> Figure:
+def _figure(report: StressReport, by_rate: pd.DataFrame) -> Figure:
     errors, error = report.errors, error_name(report.error)
     rows = []
     for k, (feature, row) in enumerate(errors.head(MOST_ROWS).iterrows()):

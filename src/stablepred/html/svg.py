@@ -8,8 +8,7 @@ from html import escape
 
 from stablepred._text import Label, label, number, printable
 
-# All charts share one width in user units and scale with the page, and so does their text.
-WIDTH = 400.0
+WIDTH = 400.0  # of all charts, in user units: they scale with the page, and so does their text
 TEXT = 12.0  # size of text in user units
 LONGEST = 60  # letters in one line
 
@@ -67,10 +66,8 @@ def text_width(content: str) -> float:
 
 
 def _letter_width(letter: str) -> float:
-    if unicodedata.east_asian_width(letter) in "WF":
+    if unicodedata.east_asian_width(letter) in "WF" or letter in "mwMW@%…—":
         return 1.05
-    if letter in "mwMW@%…—":
-        return 1.0
     if letter in "iljtfrI.,:;'|!()[] ":
         return 0.42
     return 0.72 if letter.isupper() else 0.64
