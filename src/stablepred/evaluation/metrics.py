@@ -161,7 +161,10 @@ def worst_error(errors: Errors) -> float:
 def _error_values(errors: Errors) -> FloatArray:
     """The errors as a vector of finite numbers."""
     given = list(errors.values()) if isinstance(errors, Mapping) else errors
-    values = np.asarray(given, dtype=np.float64)
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"errors must be one number per environment: {error}.") from error
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
         found = f"{values.tolist()} of shape {values.shape}"
         raise InputError(f"errors must be one finite number per environment, but are {found}.")
