@@ -49,7 +49,7 @@ def test_demo_report_shows_dgbr_beside_all_others(run):
     for name in METHODS:
         if name != "DGBR":
             assert f">{name}<" in text
-    for section in ("errors", "methods", "breakers", "balance", "weights", "effects", "run"):
+    for section in ("errors", "methods", "breakers", "balance", "effects", "run"):
         assert f'<section id="{section}">' in text
     assert "report.html" in result.output
 
