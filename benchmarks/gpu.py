@@ -5,6 +5,7 @@ python benchmarks/gpu.py
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,11 +24,13 @@ from problems import BALANCING, coin_rows
 from torch import Tensor
 
 from stablepred.core.head import Head
-from stablepred.core.network_loss import NetworkLoss
+from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import Rows, embedding_scale
-from stablepred.core.solvers import Settings, sequential
-from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
+from stablepred.core.objective import NetworkLoss
+from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.sample import Sample
+from stablepred.weights.embedded import EmbeddedBalance, FixedEncoder, embedding_scale
+from stablepred.weights.raw import RawBalance, balance_and_gradient
 
 SIZE = (1_000_000, 100, (64, 32))
 QUICK = (2_000, 8, (6, 4))
@@ -44,29 +47,30 @@ moves or computes on the GPU, and *of the measured rate* compares with a copy of
 and written) or a product of two 8192 x 8192 matrices in the same run."""
 
 
-def made(device: str, size: tuple[int, int, tuple[int, ...]]) -> tuple[Rows, AutoEncoder, Head]:
+def made(device: str, size: tuple[int, int, tuple[int, ...]]) -> tuple[Sample, AutoEncoder, Head]:
     """The problem on a device."""
     n, p, hidden = size
     rows = coin_rows(n, p)
     network = AutoEncoder.random(p, hidden, torch.Generator().manual_seed(0)).to(device)
-    x, y, mass = (tensor.to(device) for tensor in (rows.x, rows.y, rows.mass))
+    names = ("x", "y", "mass", "copies")
+    rows = replace(rows, **{name: getattr(rows, name).to(device) for name in names})
     beta = torch.linspace(-1, 1, hidden[-1], dtype=torch.float64, device=device)
-    return Rows(x, y, mass, p), network, Head(beta, beta.new_zeros(()))
+    return rows, network, Head(beta, beta.new_zeros(()))
 
 
 def evaluations(
-    rows: Rows, network: AutoEncoder, head: Head
+    rows: Sample, network: AutoEncoder, head: Head
 ) -> dict[str, Callable[[], tuple[Tensor, Tensor]]]:
     """Loss and gradient of each kind, finished when the call returns."""
     generator = torch.Generator().manual_seed(1)
     w = 0.5 + torch.rand(len(rows.mass), dtype=torch.float64, generator=generator)
     w = w.to(rows.x.device)
-    v, scale = rows.mass * w, embedding_scale(network.encode(rows.x), rows.mass)
-    balance = EmbeddedBalance(network.encoder, rows.x, scale)
+    v, scale = rows.mass * w, embedding_scale(rows, network.encode(rows.x))
+    balance = FixedEncoder(network.encoder, rows.x, scale)
     network_loss = NetworkLoss(rows, w, BALANCING)
 
     def embedded() -> tuple[Tensor, Tensor]:
-        return balance.value_and_gradient(v)
+        return balance(v)
 
     def raw() -> tuple[Tensor, Tensor]:
         return balance_and_gradient(rows.x, v)
@@ -88,7 +92,7 @@ def finished(call: Callable[[], Any]) -> Callable[[], None]:
     return run
 
 
-def least_work(rows: Rows, hidden: tuple[int, ...]) -> dict[str, tuple[float, float]]:
+def least_work(rows: Sample, hidden: tuple[int, ...]) -> dict[str, tuple[float, float]]:
     """Bytes moved and operations of each evaluation on the GPU, at least."""
     n, p = rows.x.shape
     ones = float(rows.x.sum())
@@ -164,18 +168,17 @@ def iterations(size: tuple[int, int, tuple[int, ...]]) -> list[Any]:
     """Whole iterations of the weights on the GPU: up to ten steps of L-BFGS each."""
     rows, network, _ = made("cuda", size)
     return [
-        {"weights": name, "ms per iteration": 1e3 * _seconds_per_iteration(rows, networks)}
-        for name, networks in {"raw": [], "embedded": [network]}.items()
+        {"weights": name, "ms per iteration": 1e3 * _seconds_per_iteration(rows, encoder)}
+        for name, encoder in {"raw": None, "embedded": network}.items()
     ]
 
 
-def _seconds_per_iteration(rows: Rows, networks: list[AutoEncoder]) -> float:
-    settings = Settings(BALANCING, max_iter=1, tol=0.0)
+def _seconds_per_iteration(rows: Sample, network: AutoEncoder | None) -> float:
+    kind = RawBalance() if network is None else EmbeddedBalance()
 
-    def seconds(weight_steps: int) -> float:
-        copies = [network.copied() for network in networks]
-        run = finished(lambda: sequential(rows, copies, settings, weight_steps=weight_steps))
-        return seconds_of(run)
+    def seconds(iterations: int) -> float:
+        settings, solution = Settings(BALANCING, max_iter=iterations, tol=0.0), start_solution(rows)
+        return seconds_of(finished(lambda: learn_weights(rows, kind, network, settings, solution)))
 
     seconds(1)
     return (seconds(6) - seconds(1)) / 5

@@ -11,7 +11,7 @@ from measure import Bar, Page, interleaved, machine, options, progress
 from problems import coin_rows
 from torch import Tensor
 
-from stablepred.weights.balancing import balance_and_gradient
+from stablepred.weights.raw import balance_and_gradient
 
 SIZES = [(100_000, 20), (100_000, 40), (100_000, 80), (100_000, 160)]
 BAR = (100_000, 80)

@@ -22,8 +22,9 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import Rows, embedding_scale
-from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
+from stablepred.sample import Sample
+from stablepred.weights.embedded import FixedEncoder, embedding_scale
+from stablepred.weights.raw import balance_and_gradient
 
 ROWS = [1000, 10_000, 100_000, 1_000_000]
 FEATURES = [20, 40, 80, 160]
@@ -73,11 +74,11 @@ def embedded_sides(keep: bool, n: int, p: int) -> dict[str, Callable[[], Side]]:
     """How to set up each side of the embedded balance, with embeddings kept or made anew."""
     rows, network = coin_rows(n, p), start_network(p)
     x = rows.x
-    scale = embedding_scale(network.encode(x), rows.mass)
+    scale = embedding_scale(rows, network.encode(x))
 
     def library() -> Side:
-        balance = EmbeddedBalance(network.encoder, x, scale, keep_at_most=sys.maxsize * keep)
-        return lambda: balance.value_and_gradient(rows.mass)
+        balance = FixedEncoder(network.encoder, x, scale, keep_at_most=sys.maxsize * keep)
+        return lambda: balance(rows.mass)
 
     return {
         "library": library,
@@ -86,7 +87,7 @@ def embedded_sides(keep: bool, n: int, p: int) -> dict[str, Callable[[], Side]]:
     }
 
 
-def embedded_floor(keep: bool, rows: Rows, network: AutoEncoder) -> Side:
+def embedded_floor(keep: bool, rows: Sample, network: AutoEncoder) -> Side:
     """Two passes over the embeddings with a column removed, made first if they are not kept."""
     pairs = int(rows.x.sum())
     weight, bias = network.encoder[1]

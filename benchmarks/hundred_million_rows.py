@@ -28,7 +28,7 @@ import pyarrow.parquet as parquet
 
 from stablepred import DGBRClassifier, GBRClassifier
 from stablepred.data import SyntheticWorld, count_patterns
-from stablepred.models import classifier
+from stablepred.models import paper
 
 RESULTS = Path(__file__).parents[1] / "results" / "bench"
 CHUNK = 1_000_000  # rows written at a time
@@ -67,7 +67,7 @@ def measure(path, method, threads, memory, answer):
     """Count and fit in this process; seconds, processor seconds and peak memory."""
     import duckdb
 
-    counting = classifier.count_patterns = TimedCount()
+    counting = paper.count_patterns = TimedCount()
     with duckdb.connect(config={"threads": threads, "memory_limit": memory}) as connection:
         connection.execute("SET enable_progress_bar = false")
         table = connection.read_parquet(str(path))

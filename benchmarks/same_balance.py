@@ -17,10 +17,13 @@ from per_feature_loop import Encode, Trace, loop_balance, loop_weights
 from problems import BALANCING, start_network, world_rows
 from torch import Tensor
 
+from stablepred.core.head import zero_head
+from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import Rows, embedding_scale
-from stablepred.core.solvers import Settings, sequential
-from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient
+from stablepred.core.sequential import learn_weights, start_solution, train_encoder
+from stablepred.sample import Sample
+from stablepred.weights.embedded import EmbeddedBalance, FixedEncoder, embedding_scale
+from stablepred.weights.raw import RawBalance, balance_and_gradient
 
 SIZES = [(1000, 20), (4000, 40), (4000, 80)]
 # How many times faster the library must be, at least: the cell's bar.
@@ -45,38 +48,33 @@ is trained by the library, counted for neither, and the same for both. One evalu
 with its gradient; the loop in single precision, as those codes run, is given beside it."""
 
 
-def trained_network(rows: Rows) -> AutoEncoder:
+def trained_network(rows: Sample) -> AutoEncoder:
     """The encoder that both sides stand on."""
     settings = Settings(BALANCING, max_iter=ENCODER_ITERATIONS)
     network = start_network(rows.n_features)
-    return sequential(rows, [network], settings, balance="nothing").networks[0]
+    train_encoder(rows, network, settings, start_solution(rows))
+    return network
 
 
-def library_trace(
-    rows: Rows, network: AutoEncoder | None, iterations: int
-) -> tuple[Trace, AutoEncoder | None]:
-    """The library's weight step, iteration by iteration, and the encoder it stood on.
-
-    The solver trains the encoder before the weights: here for one iteration, which is not counted.
-    """
-    ends: dict[str, list[float]] = {"encoder": [], "weights": []}
+def library_trace(rows: Sample, network: AutoEncoder | None, iterations: int) -> Trace:
+    """The library's weight step, iteration by iteration; what it sets up is counted."""
+    ends: list[float] = []
 
     def on_iteration(stage: str, iteration: int, value: float) -> None:
-        ends[stage].append(time.perf_counter())
+        ends.append(time.perf_counter())
 
-    settings = Settings(BALANCING, max_iter=1, tol=1e-6, on_iteration=on_iteration)
-    networks = [] if network is None else [network.copied()]
+    settings = Settings(BALANCING, max_iter=iterations, tol=1e-6, on_iteration=on_iteration)
+    solution = start_solution(rows)
+    kind = RawBalance() if network is None else EmbeddedBalance()
+    if network is not None:  # the history has its terms, too
+        solution.network, solution.head = network, zero_head(network.encoder[-1][0].T)
     start = time.perf_counter()
-    solution = sequential(rows, networks, settings, weight_steps=iterations)
-    if networks:
-        start = ends["encoder"][-1]
-    seconds = [end - start for end in ends["weights"]]
-    balance = solution.history["balance"][-len(seconds) :]
-    return Trace(seconds, balance), solution.networks[0] if networks else None
+    learn_weights(rows, kind, network, settings, solution)
+    return Trace([end - start for end in ends], solution.history["balance"])
 
 
 def one_evaluation(
-    function: Callable[[Tensor], Tensor], rows: Rows, dtype: torch.dtype = torch.float64
+    function: Callable[[Tensor], Tensor], rows: Sample, dtype: torch.dtype = torch.float64
 ) -> Callable[[], Tensor]:
     """A loss and its gradient at equal weights."""
     w = torch.ones(len(rows.x), dtype=dtype, requires_grad=True)
@@ -90,7 +88,7 @@ def one_evaluation(
     return evaluate
 
 
-def evaluations(rows: Rows, network: AutoEncoder | None) -> dict[str, Callable[[], object]]:
+def evaluations(rows: Sample, network: AutoEncoder | None) -> dict[str, Callable[[], object]]:
     """One evaluation of the balance and its gradient: this library, the loop, it in float32."""
     x, single, ones = rows.x, rows.x.float(), torch.ones_like(rows.mass)
     if network is None:
@@ -99,12 +97,12 @@ def evaluations(rows: Rows, network: AutoEncoder | None) -> dict[str, Callable[[
             "loop": one_evaluation(lambda w: loop_balance(x, w), rows),
             "loop, float32": one_evaluation(lambda w: loop_balance(single, w), rows, torch.float32),
         }
-    scale = embedding_scale(network.encode(x), rows.mass)
+    scale = embedding_scale(rows, network.encode(x))
     layers = [(weight.float(), bias.float()) for weight, bias in network.encoder]
     encode_single = AutoEncoder(layers, []).encode
-    embedded = EmbeddedBalance(network.encoder, x, scale)
+    embedded = FixedEncoder(network.encoder, x, scale)
     return {
-        "library": lambda: embedded.value_and_gradient(ones),
+        "library": lambda: embedded(ones),
         "loop": one_evaluation(lambda w: loop_balance(x, w, network.encode, scale), rows),
         "loop, float32": one_evaluation(
             lambda w: loop_balance(single, w, encode_single, scale.float()), rows, torch.float32
@@ -117,20 +115,20 @@ def compare(n: int, p: int, embedded: bool, loop_seconds: float) -> dict[str, An
     kind = "embedded" if embedded else "raw"
     progress(f"n = {n}, p = {p}, {kind}")
     rows = world_rows(n, p)
-    start = trained_network(rows) if embedded else None
-    whole, network = library_trace(rows, start, WEIGHT_ITERATIONS)
+    network = trained_network(rows) if embedded else None
+    whole = library_trace(rows, network, WEIGHT_ITERATIONS)
     encode: Encode | None = None
     scale = None
     if network is not None:
         encode = network.encode
-        scale = embedding_scale(network.encode(rows.x), rows.mass)
+        scale = embedding_scale(rows, network.encode(rows.x))
     loop = loop_weights(rows.x, BALANCING, encode, scale, seconds=loop_seconds)
     mark = SHARE_OF_LOWEST * min(loop.balance)
     steps = loop.first_at_most(mark) or 0
     iteration = whole.first_at_most(mark)
     taken = None
     if iteration is not None:
-        again = [library_trace(rows, start, iteration + 1)[0] for _ in range(REPEATS)]
+        again = [library_trace(rows, network, iteration + 1) for _ in range(REPEATS)]
         ends = [whole.seconds[iteration], *(run.seconds[-1] for run in again)]
         taken = statistics.median(ends)
     each = interleaved(evaluations(rows, network), budget=loop_seconds / 20)

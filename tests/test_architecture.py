@@ -1,9 +1,14 @@
-"""Who imports whom. Lower floors know nothing of the ones above them."""
+"""Who imports whom: lower floors know nothing of the ones above them."""
 
 import ast
+import inspect
 from pathlib import Path
 
+import pytest
+import sklearn.base
+
 import stablepred
+from stablepred import DGBRClassifier, GBRClassifier
 
 ROOT = Path(stablepred.__file__).parent
 
@@ -11,9 +16,11 @@ FILES = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.rglob("*.py"))
 
 
 def floor(file):
-    """The floor that a file stands on: its folder, or its own name at the top."""
-    first = file.split("/")[0]
-    return first.removesuffix(".py")
+    """The floor of a file: its folder, or its own name at the top."""
+    return file.split("/")[0].removesuffix(".py")
+
+
+FLOORS = {floor(file) for file in FILES}
 
 
 def imported_modules(file):
@@ -32,53 +39,80 @@ def imported_modules(file):
     return found
 
 
-def imported_floors(file):
-    """The floors of this package that a file imports."""
-    names = {floor(other) for other in FILES}
-    parts = [name.split(".") for name in imported_modules(file)]
-    found = {part[1] for part in parts if part[0] == "stablepred" and len(part) > 1}
-    return {name for name in found if name in names} - {floor(file)}
+def imports_of(name):
+    """What a floor imports of this package, other than itself: floors, and modules in them."""
+    found = set()
+    for file in FILES:
+        if floor(file) == name:
+            parts = [
+                module.split(".")[1:3]
+                for module in imported_modules(file)
+                if module.startswith("stablepred.")
+            ]
+            found |= {".".join(part) for part in parts if part[0] in FLOORS - {name}}
+    return found
 
 
-# What the rooms at the bottom of the house may import; the ones above them are free to use these.
-BOTTOM = {
+def unexpected(name, allowed):
+    """Imports of a floor besides the floors and modules that it may know."""
+    return {
+        module
+        for module in imports_of(name)
+        if not any(module == one or module.startswith(f"{one}.") for one in allowed)
+    }
+
+
+# What needs no floor beneath it: any other one may use these.
+GROUND = {"exceptions", "_random", "_lazy", "_version"}
+# The marks of a class that says itself how it is stored and checked.
+STORED = {"io.save"}
+
+ALLOWED = {
     "outcomes": set(),
-    "exceptions": set(),
-    "fitting": set(),
-    "_random": set(),
-    "worlds": {"_random", "exceptions"},
-    "io": {"_version", "exceptions"},
-    "core": {"exceptions", "outcomes", "weights"},
-    "weights": {"core"},
-    "evidence": {"core"},
-    "theory": {"_lazy", "exceptions", "weights"},
-    "preprocessing": {"exceptions", "fitting", "io"},
-    "tables": {"_version", "exceptions", "fitting", "io", "preprocessing", "worlds"},
+    "worlds": set(),
+    "theory": {"weights.raw"},
+    # Protocols of balancing; sample and core are one floor with two doors.
+    "core": {"sample", "outcomes", "weights.base"},
+    "sample": {"core.sharding"},
+    "weights": {"sample", "core", "outcomes"},
+    "evidence": {"sample", "core", "outcomes"},
+    "heads": {"sample", "core", "outcomes", "validation.environments"} | STORED,
 }
 
 
-def importers(name):
-    """The rooms that import a room."""
-    return {floor(file) for file in FILES if name in imported_floors(file)}
+def test_the_floors_at_the_bottom_import_nothing_above_them():
+    found = {name: unexpected(name, allowed | GROUND) for name, allowed in ALLOWED.items()}
+    assert {name: above for name, above in found.items() if above} == {}
 
 
-def test_the_rooms_at_the_bottom_import_nothing_above_them():
-    found = {room: set() for room in BOTTOM}
-    for file in FILES:
-        if floor(file) in found:
-            found[floor(file)] |= imported_floors(file)
-    assert {room: above for room in BOTTOM if (above := found[room] - BOTTOM[room])} == {}
-
-
-def test_the_top_is_imported_by_nothing_but_the_entry_points():
-    assert importers("cli") == {"__main__"}
-    assert importers("distributed") == set()
-
-
-def test_models_are_objects_to_whatever_does_not_fit_them():
-    assert importers("models") <= {"__init__", "cli", "distributed", "validation"}
+def test_what_reads_and_writes_files_knows_no_estimator():
+    above = {"models", "heads", "tables", "cli", "html", "search", "validation"}
+    assert {module for module in imports_of("io") if module.split(".")[0] in above} == set()
 
 
 def test_the_package_never_imports_the_studies():
     found = {file: imported_modules(file) for file in FILES}
     assert [file for file, names in found.items() if any("studies" in name for name in names)] == []
+
+
+def test_the_command_line_is_imported_by_its_entry_point_only():
+    importers = {name for name in FLOORS if any(m.split(".")[0] == "cli" for m in imports_of(name))}
+    assert importers == {"__main__"}
+
+
+def public_estimators():
+    """The classes that ``import stablepred`` offers and that scikit-learn calls estimators."""
+    offered = [getattr(stablepred, name) for name in stablepred.__all__]
+    found = [one for one in offered if inspect.isclass(one)]
+    return [one for one in found if issubclass(one, sklearn.base.BaseEstimator)]
+
+
+@pytest.mark.parametrize("estimator", public_estimators(), ids=lambda one: one.__name__)
+def test_above_an_estimator_there_is_at_most_one_class_of_this_package(estimator):
+    own = [one for one in estimator.__mro__[1:] if one.__module__.startswith("stablepred")]
+    assert len(own) <= 1, own
+
+
+@pytest.mark.parametrize(("estimator", "most"), [(DGBRClassifier, 24), (GBRClassifier, 18)])
+def test_an_estimator_has_a_bounded_number_of_parameters(estimator, most):
+    assert len(inspect.signature(estimator).parameters) <= most

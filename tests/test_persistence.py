@@ -52,7 +52,7 @@ MODELS = {
     "DLR": DLRClassifier(hidden=(4, 3), max_iter=3, random_state=0),
     "DGBR": DGBRClassifier(**FIXED),
     "DGBR auto": DGBRClassifier(max_iter=4, cv=2, random_state=0),
-    "DGBR features": DGBRClassifier(head="features", n_encoders=2, order=2, **FIXED),
+    "DGBR features": DGBRClassifier(head="features", order=2, **FIXED),
     "DGBR paper": DGBRClassifier.from_paper(max_iter=3, random_state=0),
     "BalancedClassifier": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=4)),
     "BalancedRegressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=4)),
@@ -339,7 +339,7 @@ def foreign_files():
         "torch archive": archive.getvalue(),
         "nothing": b"",
         "text": b"hello, world\n",
-        "json": b'{"format": 2}',
+        "json": b'{"format": 3}',
         "noise": np.random.default_rng(0).bytes(5000),
         "zeros": bytes(1000),
         "header too long": huge,
@@ -350,22 +350,22 @@ def foreign_files():
         "a number": header_only({"stablepred": "3"}),
         "null": header_only({"stablepred": "null"}),
         "no format": header_only({"stablepred": "{}"}),
-        "no model": header_only({"stablepred": '{"format": 2}'}),
+        "no model": header_only({"stablepred": '{"format": 3}'}),
         "deep nesting": header_only({"stablepred": "[" * 5000 + "]" * 5000}),
         "unknown class": header_only(
-            {"stablepred": '{"format": 2, "model": {"object": "Path", "state": {}}}'}
+            {"stablepred": '{"format": 3, "model": {"object": "Path", "state": {}}}'}
         ),
         "unknown sklearn class": header_only(
-            {"stablepred": '{"format": 2, "model": {"sklearn": "system", "state": {}}}'}
+            {"stablepred": '{"format": 3, "model": {"object": "system", "state": {}}}'}
         ),
         "missing array": header_only(
             {
-                "stablepred": '{"format": 2, "model": {"object": "GBRClassifier", '
+                "stablepred": '{"format": 3, "model": {"object": "GBRClassifier", '
                 '"state": {"coef_": {"array": "b"}}}}'
             }
         ),
         "state of another kind": header_only(
-            {"stablepred": '{"format": 2, "model": {"object": "GBRClassifier", "state": 3}}'}
+            {"stablepred": '{"format": 3, "model": {"object": "GBRClassifier", "state": 3}}'}
         ),
     }
 

@@ -2,8 +2,8 @@
 
     nice -n 10 python tools/fuzz_models.py --files 100000
 
-Files of all formats (``tests/data/models``) are changed, blindly or knowing what stands where,
-half of them with the checksum computed anew. Each is loaded. Allowed are a refusal by an exception
+The stored files (``tests/data/models``) are changed, blindly or knowing their structure, half of
+them with the checksum computed again. Each is loaded. Allowed are a refusal by an exception
 of this library, and a model that can be used: it predicts finite probabilities, can be shown,
 copied and saved. Anything else is a finding: another exception, a warning, a crash, more than a
 second of processor time, more memory than twice the size of the file and the reader's allowance.
@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from fuzzing import Observation, Tally, change_table, run
-from model_mutations import mutated
+from model_mutations import mutate
 from sklearn.base import clone
 
 import stablepred
@@ -42,7 +42,7 @@ FACTOR = 2  # the file, and what is made of it
 SECONDS = 1.0
 
 
-def originals() -> list[tuple[str, bytes]]:
+def read_originals() -> list[tuple[str, bytes]]:
     """The files to spoil."""
     paths = sorted(STORED.glob("format-*/*.safetensors"))
     return [(f"{path.parent.name}/{path.stem}", path.read_bytes()) for path in paths]
@@ -65,7 +65,7 @@ def check_usable(model: Any, path: Path) -> None:
 
 
 def random_rows(model: Any) -> Any:
-    """Rows that a model can be asked about: 0 and 1; for a model of a table texts as well."""
+    """Rows that a model can be asked about: 0 and 1; for a model of a table strings as well."""
     rng = np.random.default_rng(0)
     if isinstance(model, TableModel):
         columns = model.encoder.used_columns
@@ -86,7 +86,7 @@ def _check_answer(model: Any, method: str, answer: np.ndarray) -> None:
         assert np.isin(answer, model.classes_).all(), "a label that is no class"
 
 
-def observed(path: Path) -> Observation:
+def observe(path: Path) -> Observation:
     """Load a file and, if it loads, use the model."""
     model, verdict, detail = None, "failed", ""
     tracemalloc.start()
@@ -114,7 +114,7 @@ def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) 
 
     ``warm``: load all files as they are first, so that importing and caching are not counted.
     """
-    tally, files = Tally(SECONDS, FACTOR, ALLOWANCE), originals()
+    tally, files = Tally(SECONDS, FACTOR, ALLOWANCE), read_originals()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         # A filter may drop every feature; scikit-learn says so whenever it is used.
@@ -130,9 +130,9 @@ def tally_of(numbers: range, seed: int, reached: Any = None, warm: bool = True) 
                 reached.value = number
             rng = np.random.default_rng([seed, number])
             name, blob = files[int(rng.integers(len(files)))]
-            how, spoiled = mutated(rng, blob, seal=number % 2 == 0)
+            how, spoiled = mutate(rng, blob, seal=number % 2 == 0)
             path.write_bytes(spoiled)
-            seen = observed(path)
+            seen = observe(path)
             seen.detail = f"{name}: {seen.detail}"
             group = "sealed again" if number % 2 == 0 else "not sealed again"
             tally.add(number, group, how, len(spoiled), seen)
@@ -148,7 +148,7 @@ def record(tally: Tally, n_files: int, seed: int) -> dict[str, Any]:
         "numpy": np.__version__,
         "files": n_files,
         "seed": seed,
-        "originals": [name for name, _ in originals()],
+        "originals": [name for name, _ in read_originals()],
         "counts": dict(sorted(tally.counts.items())),
         "by_last_change": {how: dict(counts) for how, counts in sorted(tally.changes.items())},
         "longest_seconds": round(tally.seconds, 3),
@@ -163,8 +163,8 @@ def as_markdown(kept: dict[str, Any]) -> str:
     lines = [
         "# Spoiled model files",
         "",
-        f"{kept['files']:,} changed model files, made from {len(kept['originals'])} sound ones of "
-        f"all formats, loaded by stablepred {kept['stablepred']}:",
+        f"{kept['files']:,} changed model files, made from {len(kept['originals'])} sound ones, "
+        f"loaded by stablepred {kept['stablepred']}:",
         "",
         f"    {kept['command']}",
         "",
@@ -174,8 +174,8 @@ def as_markdown(kept: dict[str, Any]) -> str:
         f"| **findings** | {len(kept['findings'])} |",
         "",
         "Refused: by `ModelFileError`. Loaded: the model predicts finite probabilities for random "
-        "rows, can be shown, copied and saved. Sealed again: the checksum was computed anew after "
-        "the change.",
+        "rows, can be shown, copied and saved. Sealed again: the checksum was computed again "
+        "after the change.",
         "",
         f"Longest time to load: {kept['longest_seconds']:.2f} s of processor time, under a "
         "memory profiler. Most memory beyond twice the size of the file: "

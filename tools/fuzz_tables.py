@@ -38,8 +38,8 @@ from table_mutations import spoiled
 
 import stablepred
 from stablepred.exceptions import InputError, TableWarning
+from stablepred.tables.encoder import TableEncoder
 from stablepred.tables.files import CsvFile, TableFile, open_table
-from stablepred.tables.table_encoder import TableEncoder
 from stablepred.tables.table_model import encode_table
 
 ROOT = Path(__file__).parent.parent

@@ -1,6 +1,6 @@
-"""Ways to spoil a model file: blindly, byte by byte, or knowing what stands where.
+"""Ways to spoil a model file: blindly, byte by byte, or knowing their structure.
 
-:func:`mutated` is all that others need. Everything is drawn from one generator, so that a file is
+:func:`mutate` is all that others need. Everything is drawn from one generator, so that a file is
 known by the seed of its generator.
 """
 
@@ -15,18 +15,18 @@ import numpy as np
 from byte_mutations import BLIND as ANYWHERE
 from byte_mutations import ByteChange, Generator, pick
 
-from stablepred.io.container import sealed
+from stablepred.io import container
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e300, 1.7e308, -1.7e308, np.nan, np.inf, -np.inf)
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 3, 1 << 31, (1 << 63) - 1, 1 << 64, 0.5, -0.5, 1e300, 5e-324),
     *("", "x", "auto", "mean", "../../x", "\0", "\ud800", "x" * 2000, [], [[]], {}, [0, 1]),
     *({"float": "nan"}, {"float": "inf"}, {"float": "1e999"}, {"tuple": []}, {"tuple": [0, 1]}),
-    *({"array": "x"}, {"dict": []}, {"dict": [["a", 1]]}, {"frame": [], "index": []}),
+    *({"array": "x"}, {"dict": []}, {"dict": [["a", 1]]}, {"frame": [], "index": [], "values": []}),
     *({"strings": [], "object": True}, {"strings": ["a", "b"], "object": False}),
     *({"object": "Recipe", "state": {}}, {"object": "Dichotomizer", "state": {}}),
     *({"object": "GBRClassifier", "state": {}}, {"object": "object", "state": {}}),
-    *({"sklearn": "LogisticRegression", "state": {}}, {"sklearn": "SVC", "state": {}}),
+    *({"object": "LogisticRegression", "state": {}}, {"object": "SVC", "state": {}}),
 )
 NAMES = ("predict", "__class__", "__dict__", "_x", "coef_", "x_", "x", "state", "fit", "")
 DTYPES = ("F64", "F32", "F16", "BF16", "I64", "I8", "U8", "BOOL", "U64", "x", None)
@@ -44,10 +44,10 @@ def _header_length(rng: Generator, blob: bytearray) -> None:
 def _swap_digits(rng: Generator, blob: bytearray) -> None:
     """Change digits, quotes and brackets of the header into others."""
     signs = b'0123456789{}[],:"\\-.eE'
-    places = [k for k, byte in enumerate(blob[:4000]) if byte in signs]
+    positions = [k for k, byte in enumerate(blob[:4000]) if byte in signs]
     for _ in range(int(rng.integers(1, 5))):
-        if places:
-            blob[pick(rng, places)] = pick(rng, signs)
+        if positions:
+            blob[pick(rng, positions)] = pick(rng, signs)
 
 
 BLIND: tuple[ByteChange, ...] = (*ANYWHERE, _header_length, _swap_digits)
@@ -73,42 +73,42 @@ class Parts:
         return bytearray(struct.pack("<Q", len(header)) + header + self.data)
 
 
-def _places(value: Any, found: list[tuple[Any, Any]] | None = None) -> list[tuple[Any, Any]]:
+def _paths(value: Any, found: list[tuple[Any, Any]] | None = None) -> list[tuple[Any, Any]]:
     """(container, key) of everything inside a JSON value."""
     found = [] if found is None else found
     keys = list(value) if isinstance(value, dict) else range(len(value))
     for key in keys:
         found.append((value, key))
         if isinstance(value[key], dict | list):
-            _places(value[key], found)
+            _paths(value[key], found)
     return found
 
 
 def _change_value(rng: Generator, parts: Parts) -> None:
-    container, key = pick(rng, _places(parts.text))
+    container, key = pick(rng, _paths(parts.text))
     container[key] = copy.deepcopy(pick(rng, VALUES))
 
 
 def _swap_values(rng: Generator, parts: Parts) -> None:
-    """A part of the file in the place of another."""
-    places = _places(parts.text["model"])
-    (container, key), (other, name) = pick(rng, places), pick(rng, places)
+    """A part of the file where another was."""
+    paths = _paths(parts.text["model"])
+    (container, key), (other, name) = pick(rng, paths), pick(rng, paths)
     container[key] = copy.deepcopy(other[name])
 
 
 def _remove_value(rng: Generator, parts: Parts) -> None:
-    container, key = pick(rng, _places(parts.text))
+    container, key = pick(rng, _paths(parts.text))
     del container[key]
 
 
 def _rename_key(rng: Generator, parts: Parts) -> None:
-    dicts = [place for place in _places(parts.text) if isinstance(place[0], dict)]
+    dicts = [path for path in _paths(parts.text) if isinstance(path[0], dict)]
     container, key = pick(rng, dicts)
     container[pick(rng, (*NAMES, pick(rng, dicts)[1]))] = container.pop(key)
 
 
 def _inflate(rng: Generator, parts: Parts) -> None:
-    lists = [c[k] for c, k in _places(parts.text) if isinstance(c[k], list)]
+    lists = [c[k] for c, k in _paths(parts.text) if isinstance(c[k], list)]
     if lists:
         chosen = pick(rng, lists)
         item = pick(rng, (*chosen[:1], [], {}, 0, "x"))
@@ -118,7 +118,7 @@ def _inflate(rng: Generator, parts: Parts) -> None:
 
 
 def _nest(rng: Generator, parts: Parts) -> None:
-    container, key = pick(rng, _places(parts.text))
+    container, key = pick(rng, _paths(parts.text))
     for _ in range(pick(rng, (1, 5, 40, 300))):
         container[key] = pick(rng, ([container[key]], {"tuple": [container[key]]}))
 
@@ -185,10 +185,10 @@ KNOWING: tuple[Callable[[Generator, Parts], None], ...] = (
 )
 
 
-def mutated(rng: Generator, blob: bytes, *, seal: bool) -> tuple[str, bytearray]:
+def mutate(rng: Generator, blob: bytes, *, seal: bool) -> tuple[str, bytearray]:
     """A spoiled copy of a model file, and how it was spoiled.
 
-    With ``seal`` the checksum is computed anew, where there is still a place for it.
+    With ``seal`` the checksum is computed again, where there still is one.
     """
     if rng.random() < 0.35:
         result = bytearray(blob)
@@ -204,5 +204,5 @@ def mutated(rng: Generator, blob: bytes, *, seal: bool) -> tuple[str, bytearray]
         result = parts.joined()
     if seal:
         with suppress(ValueError):
-            sealed(result)
+            container.seal(result)
     return change.__name__.strip("_"), result

@@ -1,15 +1,19 @@
-"""Write one small model file of every kind, as the current format has them.
+"""Write one small model file of every kind, in the current format.
 
-    python tools/store_sample_models.py
+    python tools/store_sample_models.py [NAME ...]
 
-The files go to ``tests/data/models/format-N``, with what each model answers on a few rows in
-``answers.json``. A test loads every one of them, of every format there ever was, and compares. Run
-this when a new format or a new kind of model is introduced: only what is missing from the current
-format is written, and a file that is there is never written again.
+The files go to ``tests/data/models/format-N``, with the predictions of each model for a few rows
+in ``answers.json``; a test loads them and compares. Run this when a new format or a new kind of
+model is introduced: what is missing is written (of the names given, or of all), and a file that is
+there is never replaced.
 """
 
 import json
+import sys
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,15 +33,16 @@ from stablepred import (
     OverlapFilter,
     StableClassifier,
 )
-from stablepred.data import fit_table
+from stablepred.data import TableEncoder, fit_table
 from stablepred.exceptions import StablepredWarning
 from stablepred.io.save import FORMAT, save
 
-FOLDER = Path(__file__).parent.parent / "tests" / "data" / "models"
+FOLDER = Path(__file__).parent.parent / "tests" / "data" / "models" / f"format-{FORMAT}"
 N_ROWS, N_PROBES = 60, 6
 ANSWERS = ("predict", "predict_proba", "decision_function", "transform")
 
 
+@cache
 def training_data() -> tuple[pd.DataFrame, np.ndarray]:
     """Two numbers and two 0/1 features; the outcome follows two of them."""
     rng = np.random.default_rng(8)
@@ -50,75 +55,100 @@ def training_data() -> tuple[pd.DataFrame, np.ndarray]:
     return frame, y
 
 
+@cache
 def raw_table() -> pd.DataFrame:
-    """The same people as a table comes: text, missing values, truth values, a target of words."""
+    """The same people as a raw table: strings, missing values, booleans, a target of words."""
     frame, y = training_data()
     rng = np.random.default_rng(9)
-    frame["income"] = frame["income"].where(rng.random(N_ROWS) < 0.8)
-    frame["job"] = rng.choice(["clerk", "cook", "smith"], N_ROWS)
-    frame["owner"] = frame["owner"] == 1
-    frame["buys"] = np.where(y == 1, "yes", "no")
-    return frame
+    income = frame["income"].where(rng.random(N_ROWS) < 0.8)
+    job = rng.choice(["clerk", "cook", "smith"], N_ROWS)
+    target = np.where(y == 1, "yes", "no")
+    return frame.assign(income=income, job=job, owner=frame["owner"] == 1, buys=target)
 
 
-def models() -> dict[str, Any]:
-    """Every kind of model that can be stored, not yet fitted."""
-    few: dict[str, Any] = {"max_iter": 5, "random_state": 0}
-    fixed = few | {"l1": 0.003, "refit": False}
+@dataclass(frozen=True)
+class Sample:
+    """A model to fit, and what to fit it on."""
+
+    make: Callable[[], Any]
+    labels: Callable[[np.ndarray], np.ndarray] = lambda y: y
+    data: str = "frame"  # or "array", "binary" (two 0/1 columns), "table" (as it comes), "" (none)
+
+    def fit(self) -> tuple[Any, Any]:
+        """The fitted model, and the rows to ask it about."""
+        model = self.make()
+        frame, y = training_data()
+        if self.data == "":
+            return model, frame
+        if self.data == "table":
+            rows = raw_table().drop(columns="buys")
+            if hasattr(model, "predict"):
+                return fit_table(raw_table(), "buys", model), rows
+            return model.fit(rows), rows
+        binary = frame[["owner", "urban, or not"]].to_numpy(dtype=float)
+        X = {"frame": frame, "array": frame.to_numpy(), "binary": binary}[self.data]
+        return model.fit(X, self.labels(y)), X
+
+
+FEW: dict[str, Any] = {"max_iter": 5, "random_state": 0}
+FIXED = FEW | {"l1": 0.003, "refit": False}
+LONG: dict[str, Any] = {"l1": 0.003, "refit": False, "random_state": 0}
+LR = LogisticRegression
+
+# Every kind of model that can be stored. What a sample shows is in its name.
+SAMPLES: dict[str, Sample] = {
+    "dichotomizer": Sample(lambda: Dichotomizer(strategy="median")),
+    "overlap-filter": Sample(lambda: OverlapFilter(low=0.3, high=0.7)),
+    "table-encoder": Sample(lambda: TableEncoder(overlap=0.1), data="table"),
+    "balancer": Sample(lambda: GlobalBalancer(order=2, max_iter=5)),
+    "gbr": Sample(lambda: GBRClassifier(cv=2, **FEW)),
+    "gbr-order-2": Sample(lambda: GBRClassifier(order=2, **FIXED)),
+    "gbr-paper": Sample(lambda: GBRClassifier.from_paper(**FEW)),
+    "gbr-string-labels": Sample(
+        lambda: GBRClassifier(**LONG), lambda y: np.where(y == 1, "yes", "no")
+    ),
+    "gbr-boolean-labels": Sample(lambda: GBRClassifier(**LONG), lambda y: y == 1),
+    "gbr-without-names": Sample(lambda: GBRClassifier(**LONG), lambda y: y + 3.0, "array"),
+    "gbr-not-cut": Sample(lambda: GBRClassifier(dichotomize=None, **LONG), data="binary"),
+    "dlr": Sample(lambda: DLRClassifier(hidden=(4, 3), **FEW)),
+    "dgbr": Sample(lambda: DGBRClassifier(cv=2, **FEW)),
+    "dgbr-order-2": Sample(lambda: DGBRClassifier(order=2, **FIXED)),
+    "dgbr-features": Sample(lambda: DGBRClassifier(head="features", cv=2, **FEW)),
+    "dgbr-reduced": Sample(
+        lambda: DGBRClassifier(frozen={"reduced": True, "bias_bound": 1.0}, hidden=[3], **FEW)
+    ),
+    "dgbr-paper": Sample(lambda: DGBRClassifier.from_paper(**FEW)),
+    "dgbr-not-fitted": Sample(lambda: DGBRClassifier(hidden=(5, 2), l1=0.1), data=""),
+    "balanced-classifier": Sample(lambda: BalancedClassifier(LR(), GlobalBalancer(max_iter=5))),
+    "balanced-bayes": Sample(lambda: BalancedClassifier(GaussianNB(), GBRClassifier(**FIXED))),
+    "balanced-bernoulli": Sample(lambda: BalancedClassifier(BernoulliNB())),
+    "balanced-regressor": Sample(
+        lambda: BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5))
+    ),
+    "stable": Sample(lambda: StableClassifier(cv=2, random_state=0)),
+    "stable-linear": Sample(lambda: StableClassifier(LR(), cv=2, random_state=0)),
+    "table": Sample(lambda: DGBRClassifier(hidden=(4, 3), cv=2, **FEW), data="table"),
+    "table-lr": Sample(LR, data="table"),
+}
+
+
+def describe(model: Any, X: Any) -> dict[str, Any]:
+    """Some rows, and what the model answers for them."""
+    fitted = any(key.endswith("_") for key in vars(model)) or not hasattr(model, "fit")
+    methods = [name for name in ANSWERS if fitted and hasattr(model, name)]
+    rows = np.asarray(X[:N_PROBES], dtype=object).tolist()
     return {
-        "dichotomizer": Dichotomizer(strategy="median"),
-        "overlap-filter": OverlapFilter(low=0.3, high=0.7),
-        "balancer": GlobalBalancer(order=2, max_iter=5),
-        "gbr": GBRClassifier(cv=2, **few),
-        "gbr-order-2": GBRClassifier(order=2, **fixed),
-        "gbr-paper": GBRClassifier.from_paper(**few),
-        "dlr": DLRClassifier(hidden=(4, 3), **few),
-        "dgbr": DGBRClassifier(cv=2, **few),
-        "dgbr-order-2": DGBRClassifier(order=2, n_encoders=2, **fixed),
-        "dgbr-features": DGBRClassifier(head="features", n_encoders=2, cv=2, **few),
-        "dgbr-reduced": DGBRClassifier(reduced=True, bias_bound=1.0, hidden=[3], **few),
-        "dgbr-paper": DGBRClassifier.from_paper(**few),
-        "balanced-classifier": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=5)),
-        "balanced-bayes": BalancedClassifier(GaussianNB(), GBRClassifier(**fixed)),
-        "balanced-bernoulli": BalancedClassifier(BernoulliNB()),
-        "balanced-regressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5)),
-        "stable": StableClassifier(cv=2, random_state=0),
-        "stable-linear": StableClassifier(LogisticRegression(), cv=2, random_state=0),
+        "kind": type(model).__name__,
+        "rows": [[_plain(value) for value in row] for row in rows],
+        "names": list(X) if isinstance(X, pd.DataFrame) else None,
+        "answers": {
+            name: np.asarray(getattr(model, name)(X[:N_PROBES])).tolist() for name in methods
+        },
     }
 
 
-def fitted_models() -> dict[str, tuple[Any, Any]]:
-    """Models with the rows to ask them about: named, nameless, with labels of each kind."""
-    frame, y = training_data()
-    fits = {name: (model.fit(frame, y), frame) for name, model in models().items()}
-    text = np.where(y == 1, "yes", "no")
-    binary = frame[["owner", "urban, or not"]].to_numpy(dtype=float)
-    for name, labels, X in (
-        ("gbr-text-labels", text, frame),
-        ("gbr-boolean-labels", y == 1, frame),
-        ("gbr-without-names", y + 3.0, frame.to_numpy()),
-        ("gbr-not-cut", y, binary),
-    ):
-        kept = None if name == "gbr-not-cut" else "mean"
-        model = GBRClassifier(l1=0.003, refit=False, dichotomize=kept, random_state=0)
-        fits[name] = (model.fit(X, labels), X)
-    raw = raw_table()
-    for name, estimator in (
-        ("table", DGBRClassifier(hidden=(4, 3), cv=2, max_iter=5, random_state=0)),
-        ("table-lr", LogisticRegression()),
-    ):
-        fits[name] = (fit_table(raw, "buys", estimator), raw.drop(columns="buys"))
-    fits["dgbr-not-fitted"] = (DGBRClassifier(hidden=(5, 2), l1=0.1), frame)
-    return fits
-
-
-def plain_rows(X: Any) -> list[list[Any]]:
-    """Rows as JSON has them: numbers, and texts as they are, None where missing."""
-    rows = np.asarray(X[:N_PROBES], dtype=object).tolist()
-    return [[_plain(value) for value in row] for row in rows]
-
-
 def _plain(value: Any) -> Any:
+    """A value as JSON has it: a number or a string, None where it is missing."""
     if isinstance(value, str | bool):
         return value
     return None if np.isnan(value) else float(value)
@@ -126,30 +156,17 @@ def _plain(value: Any) -> Any:
 
 def main() -> None:
     """Write the files and the answers that are missing."""
-    folder = FOLDER / f"format-{FORMAT}"
-    folder.mkdir(parents=True, exist_ok=True)
-    known = folder / "answers.json"
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    known = FOLDER / "answers.json"
     answers: dict[str, Any] = json.loads(known.read_text()) if known.exists() else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StablepredWarning)
-        fits = fitted_models()
-    for name, (model, X) in fits.items():
-        if name in answers:
-            continue
-        save(model, folder / f"{name}.safetensors")
-        rows = X[:N_PROBES]
-        fitted = any(key.endswith("_") for key in vars(model)) or not hasattr(model, "fit")
-        answers[name] = {
-            "kind": type(model).__name__,
-            "rows": plain_rows(X),
-            "names": list(X) if isinstance(X, pd.DataFrame) else None,
-            "answers": {
-                method: getattr(model, method)(rows).tolist()
-                for method in ANSWERS
-                if fitted and hasattr(model, method)
-            },
-        }
-    known.write_text(json.dumps(answers, indent=1) + "\n")
+    warnings.simplefilter("ignore", StablepredWarning)
+    for name in sys.argv[1:] or SAMPLES:
+        if name not in answers:
+            model, X = SAMPLES[name].fit()
+            save(model, FOLDER / f"{name}.safetensors")
+            answers[name] = describe(model, X)
+    ordered = {name: answers[name] for name in SAMPLES if name in answers}
+    known.write_text(json.dumps(ordered, indent=1) + "\n")
 
 
 if __name__ == "__main__":

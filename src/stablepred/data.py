@@ -5,11 +5,10 @@ import typing as _typing
 from stablepred._lazy import attach as _attach
 
 if _typing.TYPE_CHECKING:
-    from stablepred.tables.datasets import Dataset, load_dataset
+    from stablepred.tables.counting import PatternCounts, count_patterns
+    from stablepred.tables.datasets import DATASETS, Dataset, load_dataset
+    from stablepred.tables.encoder import TableEncoder
     from stablepred.tables.files import read_table
-    from stablepred.tables.pattern_counts import PatternCounts, count_patterns
-    from stablepred.tables.sources import DATASETS
-    from stablepred.tables.table_encoder import TableEncoder
     from stablepred.tables.table_model import TableModel, fit_table
     from stablepred.worlds.environment import Environment
     from stablepred.worlds.selection import biased_sample, deliverable_rows
@@ -34,11 +33,10 @@ __all__ = [
 __getattr__, __dir__ = _attach(
     __name__,
     {
-        "stablepred.tables.datasets": "Dataset load_dataset",
+        "stablepred.tables.datasets": "DATASETS Dataset load_dataset",
         "stablepred.tables.files": "read_table",
-        "stablepred.tables.pattern_counts": "PatternCounts count_patterns",
-        "stablepred.tables.sources": "DATASETS",
-        "stablepred.tables.table_encoder": "TableEncoder",
+        "stablepred.tables.counting": "PatternCounts count_patterns",
+        "stablepred.tables.encoder": "TableEncoder",
         "stablepred.tables.table_model": "TableModel fit_table",
         "stablepred.worlds.environment": "Environment",
         "stablepred.worlds.selection": "biased_sample deliverable_rows",

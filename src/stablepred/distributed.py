@@ -212,8 +212,6 @@ def _check_supported(estimator: Any, shards: Shards) -> None:
         if value not in allowed:
             listed = " or ".join(map(repr, allowed))
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
-    if estimator.checkpoint is not None:
-        raise InputError("on row shards there are no checkpoints: set checkpoint=None.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
     if (shards.device.type == "cuda") != (estimator.device == "cuda"):

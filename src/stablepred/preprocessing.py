@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import check_sample_weight, column_names, fit_atomically, validate
 from stablepred.exceptions import InputError, OverlapWarning
-from stablepred.io.save import Storable, storable
+from stablepred.io.save import save_method, storable
+from stablepred.io.values import brief, check_fitted_names, is_fitted, n_features, numbers
 
 FloatArray = NDArray[np.float64]
 
 
 @storable
-class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn every feature into 0/1: one where it is above its training mean (or median).
 
     A feature with two values keeps them, the larger one as 1. Values equal to the threshold up to
@@ -45,6 +46,8 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
 
     thresholds_: FloatArray
     tolerances_: FloatArray
+
+    save = save_method
 
     def __init__(self, *, strategy: str = "mean") -> None:
         self.strategy = strategy
@@ -89,6 +92,19 @@ class Dichotomizer(Storable, OneToOneFeatureMixin, TransformerMixin, BaseEstimat
         x = validate(self, X, reset=False)
         above: FloatArray = (x > self.thresholds_ + self.tolerances_).astype(np.float64)
         return above
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the parameters are allowed and the thresholds can cut."""
+        _check_stored_strategy(self.strategy)
+        if is_fitted(self):
+            check_fitted_names(self, "thresholds_", "tolerances_")
+            numbers(self, "thresholds_", (n_features(self),))
+            numbers(self, "tolerances_", (n_features(self),), low=0.0)
+
+
+def _check_stored_strategy(strategy: object) -> None:
+    if strategy not in ("mean", "median"):
+        raise ValueError(f"strategy must be 'mean' or 'median', not {brief(strategy)}")
 
 
 def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
@@ -141,7 +157,7 @@ def halfway(low: float, high: float) -> float:
 
 
 @storable
-class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
+class OverlapFilter(SelectorMixin, BaseEstimator):
     """Keep features whose share of ones is between ``low`` and ``high`` (paper, section 6.3).
 
     A feature that is nearly always 0 or nearly always 1 cannot be balanced: there is hardly a row
@@ -161,6 +177,8 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
     """
 
     shares_: FloatArray
+
+    save = save_method
 
     def __init__(self, *, low: float = 0.2, high: float = 0.8, strategy: str = "mean") -> None:
         self.low = low
@@ -196,3 +214,12 @@ class OverlapFilter(Storable, SelectorMixin, BaseEstimator):
         # Sums of weights are rounded; a share of exactly 0.2 is inside.
         slack = 1e-12
         return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the parameters are allowed and the shares are shares."""
+        _check_stored_strategy(self.strategy)
+        if not 0 <= self.low <= self.high <= 1:
+            raise ValueError("0 <= low <= high <= 1 must hold for low and high")
+        if is_fitted(self):
+            check_fitted_names(self, "shares_")
+            numbers(self, "shares_", (n_features(self),), low=-1e-9, high=1 + 1e-9)

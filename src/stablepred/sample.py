@@ -226,12 +226,13 @@ def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
 def group_rows(
     x: FloatArray, y: FloatArray, weight: FloatArray, shards: Local = LOCAL
 ) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
-    """The distinct rows of 0/1 ``x`` and ``y``: where each stands first, its mass, and its index.
+    """The distinct rows of 0/1 ``x`` and any ``y``: where each is first, its mass, its index.
 
     Sums of scaled weights differ in their last bits, and an iterative fit makes such differences
     grow. Relative to the largest, and rounded to 40 bits, they do not depend on the scale.
     """
-    bits = np.packbits(np.column_stack([x, y]).astype(bool), axis=1)
+    outcome = (y + 0.0).astype(">f8")[:, None].view(np.uint8)  # its bytes: 0 before 1
+    bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
     _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     index = index.reshape(-1)
     total = np.bincount(index, weight).astype(np.float64)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from importlib import import_module
 
 import pandas as pd
 import pytest
@@ -84,7 +83,7 @@ def test_an_enormous_column_of_texts_is_left_out(run, place):
     table(text=[f"{k} " + "long " * 2000 for k in range(40)]).to_csv("table.csv", index=False)
     answer = run("fit", "table.csv", *FIT, "-o", "model")
     assert answer.code == 0
-    assert "left out, an id or free text: text (40 different texts in 40 rows)" in answer.out
+    assert "left out, an id or free text: text (40 different values in 40 rows)" in answer.out
 
 
 def test_dates_are_refused_with_advice(run, place):
@@ -224,7 +223,7 @@ def test_evaluating_with_a_third_value_in_the_target(run, fitted):
         (("table.csv", "--by", "regoin"), "column 'regoin' is not in the table"),
         (("table.csv", "--bins", "1,2"), "--bins cuts the column that --by names"),
         (("table.csv", "--by", "x", "--bins", "1;2"), "--bins must be numbers with commas"),
-        (("table.csv", "--by", "kind", "--bins", "1,2"), "holds texts"),
+        (("table.csv", "--by", "kind", "--bins", "1,2"), "holds text"),
         (("table.csv", "table.csv", "--by", "x"), "--by cuts a single file"),
         (("table.csv", "--max-stability", "0.1"), "there is only one"),
     ],
@@ -306,7 +305,7 @@ def test_predictions_that_cannot_be_written(run, fitted, monkeypatch, error, mes
 def test_a_place_without_permission_is_found_out_before_any_work(run, place, monkeypatch):
     table().to_csv("table.csv", index=False)
     monkeypatch.setattr(
-        import_module("stablepred.cli.fit"), "open_table", failing(AssertionError("work was done"))
+        "stablepred.cli.tables.open_table", failing(AssertionError("work was done"))
     )
     monkeypatch.setattr("pathlib.Path.mkdir", failing(DENIED))
     assert refused(run("fit", "table.csv", *FIT, "-o", "model"), "no permission for model")
@@ -317,6 +316,22 @@ def test_interrupting_the_fit_writes_nothing(run, place, monkeypatch):
     monkeypatch.setattr(EncodedTable, "fit", failing(KeyboardInterrupt()))
     assert refused(run("fit", "table.csv", *FIT, "-o", "model"), "interrupted. Nothing was")
     assert left_behind(place) == []
+
+
+@pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()])
+def test_what_was_written_before_an_error_is_named(run, fitted, monkeypatch, error):
+    monkeypatch.setattr("stablepred.cli.evaluate._show", failing(error))
+    answer = run("evaluate", "model", "table.csv", "-o", "errors.csv")
+    assert refused(answer, " errors.csv was written.")
+    assert "Nothing was written" not in answer.err
+    assert (fitted / "errors.csv").exists()
+
+
+def test_a_column_to_drop_is_quoted_for_the_shell(run, place):
+    frame = table(since=["2020-01-31", "2021-02-28"] * 20).rename(columns={"since": "signup date"})
+    frame.to_csv("table.csv", index=False)
+    answer = run("fit", "table.csv", *FIT, "-o", "model")
+    assert refused(answer, "--drop 'signup date'")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")

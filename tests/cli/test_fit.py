@@ -1,11 +1,12 @@
 """``stablepred fit``: what it says and what it writes."""
 
-import json
-
+import numpy as np
 import pandas as pd
 import pytest
 
 from stablepred import load
+from stablepred.cli.fit import _describe_use
+from stablepred.cli.guard import in_options
 
 ARGUMENTS = ("--target", "bought", "--method", "lr")
 
@@ -35,16 +36,83 @@ def test_the_model_takes_raw_rows_in_python_too(model, customers):
     assert (typed == load(model).predict_proba(frame.astype(str).replace("nan", ""))).all()
 
 
-def test_the_default_method_balances(run, tmp_path, customers):
-    path = tmp_path / "small.csv"
-    customers(120)[["age", "job", "bought"]].to_csv(path, index=False)
-    answer = run("fit", path, "--target", "bought", "-o", tmp_path / "model")
-    assert answer.code == 0
-    assert json.loads((tmp_path / "model" / "summary.json").read_text())["estimator"] == (
-        "DGBRClassifier"
-    )
-    assert "effective sample size: " in answer.out
-    assert "Effect on the target with the other features balanced" in answer.out
+def fitted(run, tmp_path, frame, *options):
+    """What is printed, and the estimator, of a fit on a small table."""
+    frame[["age", "job", "offer", "bought"]].to_csv(tmp_path / "small.csv", index=False)
+    output = tmp_path / "model"
+    answer = run("fit", tmp_path / "small.csv", "--target", "bought", *options, "-o", output)
+    assert answer.code == 0, answer.err
+    return answer.out, load(output).estimator
+
+
+def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
+    out, estimator = fitted(run, tmp_path, customers(120))
+    assert type(estimator).__name__ == "StableClassifier"
+    assert "Effect on the target with the other features balanced" in out
+    assert f"uses {estimator.decision_.chosen}: {estimator.decision_.reason}\n" in out
+    assert "the model uses " in out
+    for verdict in set(estimator.variables_["verdict"]):
+        assert f" {verdict} " in out
+
+
+def test_the_fewer_of_the_used_and_the_unused_features_are_named(capsys):
+    names = np.array(["a", "b", "c", "d"])
+    _describe_use(names, np.array([True, False, False, False]))
+    _describe_use(names, np.array([True, False, True, True]))
+    _describe_use(names, np.ones(4, dtype=bool))
+    assert capsys.readouterr().out.splitlines() == [
+        "the model uses 1 of the 4 features; it uses a",
+        "the model uses 3 of the 4 features; it does not use b",
+        "the model uses all 4 features",
+    ]
+
+
+def test_parameters_are_set_by_name(run, tmp_path, customers):
+    settings = ("--set", "max_iter=7", "--set", "l1=0.5", "--set", "solver=alternating")
+    _, estimator = fitted(run, tmp_path, customers(120), "--method", "gbr", *settings)
+    found = {name: getattr(estimator, name) for name in ("max_iter", "l1", "solver")}
+    assert found == {"max_iter": 7, "l1": 0.5, "solver": "alternating"}
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "message"),
+    [
+        ("gbr", "weight_l3=1", "GBRClassifier has no parameter 'weight_l3' to set. Did you mean "),
+        ("gbr", "checkpoint=x", "no parameter 'checkpoint' to set"),
+        ("stable", "balance=1", "StableClassifier has no parameter 'balance' to set. "),
+        ("gbr", "balance", "--set takes name=value, but was given 'balance'"),
+        ("gbr", "solver=magic", "magic"),
+    ],
+)
+def test_what_cannot_be_set_is_refused(run, train, tmp_path, method, setting, message):
+    options = ("--target", "bought", "--method", method, "--set", setting)
+    answer = run("fit", train, *options, "-o", tmp_path / "model")
+    assert answer.code == 2
+    assert message in answer.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_warning_names_the_option_that_sets_the_parameter(run, tmp_path, customers):
+    settings = ("--set", "max_iter=1", "--method", "gbr")
+    out, _ = fitted(run, tmp_path, customers(120), *settings)
+    assert "(--set max_iter=..., --set tol=...)\n" in out
+
+
+def test_messages_name_options_in_place_of_parameters():
+    parameters = {"tol": "--set", "solver": "--set", "balance": "--method gbr --set"}
+    for message, expected in {
+        "Leave it out: drop=['signup date'].": "Leave it out: --drop 'signup date'.",
+        "drop=['a', \"it's\"]": "--drop a --drop 'it'\"'\"'s'",
+        "Replace it with force=True.": "Replace it with --force.",
+        "Set overlap=0.1, or positive='no'": "Set --overlap 0.1, or --positive no",
+        "for example bins=[20, 30]": "for example --bins 20,30",
+        "bins cut numbers. Leave the bins out.": "--bins cut numbers. Leave --bins out.",
+        "Use solver='sequential'.": "Use --set solver=sequential.",
+        "Raise tol, or lower balance.": "Raise tol, or lower balance. (--set tol=..., "
+        "--method gbr --set balance=...)",
+        "raise hell": "raise hell",
+    }.items():
+        assert in_options(message, parameters) == expected
 
 
 @pytest.mark.parametrize(
@@ -52,11 +120,8 @@ def test_the_default_method_balances(run, tmp_path, customers):
     [("dlr", "DLRClassifier"), ("gbr", "GBRClassifier"), ("dgbr-paper", "DGBRClassifier")],
 )
 def test_every_method_can_be_chosen(run, tmp_path, customers, method, estimator):
-    path = tmp_path / "small.csv"
-    customers(120)[["age", "job", "bought"]].to_csv(path, index=False)
-    answer = run("fit", path, "--target", "bought", "--method", method, "-o", tmp_path / "model")
-    assert answer.code == 0
-    assert type(load(tmp_path / "model").estimator).__name__ == estimator
+    _, model = fitted(run, tmp_path, customers(120), "--method", method)
+    assert type(model).__name__ == estimator
 
 
 def test_tuning_says_what_was_chosen(run, train, tmp_path):
@@ -64,6 +129,12 @@ def test_tuning_says_what_was_chosen(run, train, tmp_path):
     assert answer.code == 0
     chosen = load(tmp_path / "model").estimator.C
     assert f"tuned: C = {chosen:g}" in answer.out
+
+
+def test_the_default_method_tunes_itself(run, train, tmp_path):
+    answer = run("fit", train, "--target", "bought", "--tune", "-o", tmp_path / "model")
+    assert answer.code == 2
+    assert "--method stable chooses what there is to tune itself: omit --tune" in answer.err
 
 
 def test_the_same_seed_gives_the_same_model(run, customers, tmp_path):
@@ -111,7 +182,7 @@ def test_ids_are_warned_of(run, customers, tmp_path):
     frame.insert(1, "code", [f"K{k}" for k in range(60)])
     frame.to_csv(path, index=False)
     answer = run("fit", path, *ARGUMENTS, "-o", tmp_path / "model")
-    assert "left out, an id or free text: code (60 different texts in 60 rows)" in answer.out
+    assert "left out, an id or free text: code (60 different values in 60 rows)" in answer.out
     assert "probably an id, drop it unless its size means something: number" in answer.out
 
 

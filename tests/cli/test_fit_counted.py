@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stablepred import load
-from stablepred.tables import counted_table
+from stablepred.tables import table_model
 
 pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
 pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")
@@ -27,7 +27,7 @@ def numbers(n=600):
 
 @pytest.fixture
 def count_all(monkeypatch):
-    monkeypatch.setattr(counted_table, "MANY", 1)
+    monkeypatch.setattr(table_model, "MANY", 1)
 
 
 def written(run, path, folder, *options):
@@ -43,7 +43,7 @@ def test_counted_rows_give_the_model_of_rows_that_are_read(run, tmp_path, monkey
     frame.to_parquet(path)
     options = ("--method", method, "--drop", "d")
     read = written(run, path, tmp_path / "read", *options)
-    monkeypatch.setattr(counted_table, "MANY", 1)
+    monkeypatch.setattr(table_model, "MANY", 1)
     counted = written(run, path, tmp_path / "counted", *options)
     assert (read.split()[0], counted.split()[0]) == ("read", "counted")
     assert counted.splitlines()[1:-1] == read.splitlines()[1:-1]
@@ -106,7 +106,7 @@ def test_few_rows_and_csv_files_are_read(run, tmp_path, monkeypatch):
     numbers().to_parquet(tmp_path / "rows.parquet")
     out = written(run, tmp_path / "rows.parquet", tmp_path / "one", "--method", "gbr")
     assert out.startswith("read ")
-    monkeypatch.setattr(counted_table, "MANY", 1)
+    monkeypatch.setattr(table_model, "MANY", 1)
     numbers().to_csv(tmp_path / "rows.csv", index=False)
     out = written(run, tmp_path / "rows.csv", tmp_path / "two", "--method", "gbr")
     assert out.startswith("read ")
@@ -121,3 +121,25 @@ def test_a_target_without_two_values_is_explained_as_ever(run, tmp_path, count_a
     )
     assert answer.code == 2
     assert "target 'bought'" in answer.err
+
+
+def test_columns_may_have_any_name(run, tmp_path, count_all):
+    """A column named self once ended in a TypeError, one named like a feature in another model."""
+    frame = numbers().rename(columns={"a": "self", "b": "count", "age": "bought "})
+    frame["bought >49"] = frame.pop("bought")
+    frame.to_parquet(tmp_path / "rows.parquet")
+    answer = run(
+        *("fit", tmp_path / "rows.parquet", "--target", "bought >49", "--method", "gbr"),
+        *("-o", tmp_path / "model"),
+    )
+    assert answer.code == 0, answer.err
+    assert answer.out.startswith("counted ")
+
+
+def test_a_column_of_single_precision_is_cut_where_doubles_are(run, tmp_path, count_all):
+    frame = numbers().assign(share=[0.1, 0.2, 0.3] * 200)
+    for name, type_ in {"one": "float32", "two": "float64"}.items():
+        frame.astype({"share": type_}).to_parquet(tmp_path / "rows.parquet")
+        written(run, tmp_path / "rows.parquet", tmp_path / name, "--method", "gbr")
+    one, two = (load(tmp_path / name).encoder.encode(frame)[0] for name in ("one", "two"))
+    assert one["share>0.2"].tolist() == two["share>0.2"].tolist() == [0, 0, 1] * 200

@@ -1,15 +1,18 @@
 """Help pages, their examples, and completion in the shell."""
 
+import json
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
-from stablepred.cli import COMMANDS, app
+from stablepred.cli import COMMANDS, app, load_command
 
-NAMES = [command.__name__ for command in COMMANDS]
+NAMES = list(COMMANDS)
+EXAMPLES = {name: load_command(name).help.split("Example: ")[1].strip() for name in NAMES}
 
 
 def invoke(*arguments, **env):
@@ -32,8 +35,10 @@ def test_every_command_of_the_product_is_there():
     required = {"demo", "fit", "predict", "evaluate", "stress", "weights", "report", "reproduce"}
     assert required | {"datasets"} <= set(NAMES)
     page = invoke("--help").output
-    for name in NAMES:
+    for name, line in COMMANDS.items():
         assert f"│ {name} " in page
+        assert len(line) < 90
+        assert line.endswith(".")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -44,12 +49,34 @@ def test_the_help_of_every_command_shows_an_example(name):
     assert f"Example: stablepred {name}" in page
 
 
-@pytest.mark.parametrize("example", COMMANDS.values(), ids=NAMES)
-def test_every_example_can_be_parsed(example):
-    program, name, *arguments = shlex.split(example)
-    assert program == "stablepred"
-    command = get_command(app).commands[name]
-    command.make_context(name, list(arguments))
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_can_be_parsed(name):
+    program, command, *arguments = shlex.split(EXAMPLES[name])
+    assert (program, command) == ("stablepred", name)
+    load_command(name).make_context(name, list(arguments))
+
+
+HELP = """
+import contextlib, io, json, sys
+from stablepred.cli import COMMANDS, app
+def pages(*commands):
+    for command in commands:
+        with contextlib.redirect_stdout(io.StringIO()) as page, contextlib.suppress(SystemExit):
+            app([*command, "--help"])
+        assert "Usage: " in page.getvalue()
+    return sorted(sys.modules)
+print(json.dumps([pages([]), pages(["fit"]), pages(*([name] for name in COMMANDS))]))
+"""
+
+
+def test_help_pages_load_nothing_that_is_slow_to_load():
+    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, check=True)
+    listed, one, every = map(set, json.loads(done.stdout))
+    assert not {"torch", "matplotlib", "pandas", "sklearn", "pyarrow", "jinja2"} & every
+    commands = {f"stablepred.cli.{name}" for name in COMMANDS}
+    assert not commands & listed
+    assert commands & one == {"stablepred.cli.fit"}
+    assert commands <= every
 
 
 def test_commands_are_completed():
@@ -71,3 +98,9 @@ def test_the_shell_is_given_a_script(shell):
 
 def test_completion_can_be_installed():
     assert "--install-completion" in invoke("--help").output
+
+
+def test_an_unknown_command_is_bad_usage():
+    result = invoke("conjure")
+    assert result.exit_code == 2
+    assert "conjure" in result.output

@@ -1,5 +1,7 @@
 """``stablepred fit --resume``: interrupted fits, and what is said of them."""
 
+import errno
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +10,7 @@ import time
 import pytest
 
 from stablepred.models import checkpoints
+from stablepred.tables.table_model import TableModel
 
 METHOD = ("--target", "bought", "--method", "gbr")
 
@@ -62,6 +65,28 @@ def test_an_interrupted_fit_goes_on_to_the_same_model(place, run, interrupt):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "the disk is full"),
+        (KeyboardInterrupt(), "interrupted."),
+    ],
+)
+def test_the_checkpoint_stays_until_the_model_is_written(place, run, monkeypatch, error, message):
+    def fail(*arguments, **options):
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(TableModel, "save", fail)
+        answer = run("fit", "table.csv", *METHOD, "-o", "model")
+    assert answer.code == 2
+    assert answer.err.startswith(f"error: {message}")
+    assert f"What was done so far is in {place / 'model.checkpoint'}; run it again" in answer.err
+    assert names(place) == ["model.checkpoint", "table.csv"]
+    assert run("fit", "table.csv", *METHOD, "-o", "model", "--resume").code == 0
+    assert names(place) == ["model", "table.csv"]
+
+
 def test_an_unfinished_fit_is_neither_taken_up_nor_lost_unasked(place, run, interrupt):
     interrupt()
     answer = run("fit", "table.csv", *METHOD, "-o", "model")
@@ -90,10 +115,10 @@ def test_an_unfinished_replacement_goes_on_by_force_too(place, run, interrupt):
     assert names(place) == ["model", "table.csv"]
 
 
-def test_with_nothing_to_resume_it_starts_anew(place, run):
+def test_with_nothing_to_resume_it_starts_again(place, run):
     answer = run("fit", "table.csv", *METHOD, "-o", "model", "--resume")
     assert answer.code == 0
-    assert "no unfinished fit: starting anew\n" in answer.out
+    assert "no unfinished fit: starting again\n" in answer.out
 
 
 def test_an_unfinished_fit_with_other_options_is_refused(place, run, interrupt):
@@ -114,11 +139,11 @@ def test_a_file_that_is_no_checkpoint_is_not_touched(arguments, place, run):
     assert names(place) == ["model.checkpoint", "table.csv"]
 
 
-@pytest.mark.parametrize("arguments", [("--tune",), ("--method", "lr")])
+@pytest.mark.parametrize("arguments", [("--method", "gbr", "--tune"), ("--method", "lr"), ()])
 def test_what_keeps_no_checkpoint_cannot_be_resumed(arguments, place, run):
     answer = run("fit", "table.csv", "--target", "bought", "-o", "m", "--resume", *arguments)
     assert answer.code == 2
-    assert "keep no checkpoint to --resume" in answer.err
+    assert "keeps no checkpoint to --resume; gbr, dgbr and dlr without --tune do" in answer.err
 
 
 KILLED = """
@@ -132,7 +157,7 @@ app(prog_name="stablepred")
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
 def test_a_killed_fit_goes_on_to_the_same_model(place, run, customers):
     customers(400).to_csv("table.csv", index=False)
-    options = ("table.csv", "--target", "bought", "-o")
+    options = ("table.csv", "--target", "bought", "--method", "dgbr", "-o")
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, "fit", *options, "model"],
         stdout=subprocess.DEVNULL,

@@ -3,13 +3,15 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.core.head import Head, HeadProblem, fit_head, zero_head
+from samples import sample_of
+from stablepred.core import head as module
+from stablepred.core.head import Head, HeadProblem, zero_head
 
 PENALTIES = [(0.01, 0.0), (0.0, 0.01), (0.003, 0.02), (1e-4, 1e-4), (0.1, 0.05)]
 
 
 def problem(n=80, d=5, seed=0, binary=False):
-    """Rows, outcome and uneven weights that sum to one."""
+    """Columns, outcome and uneven weights that sum to one."""
     rng = np.random.default_rng(seed)
     z = rng.normal(size=(n, d)) if not binary else (rng.random((n, d)) < 0.5).astype(float)
     z[:, 1] = 0.7 * z[:, 0] + 0.3 * z[:, 1]
@@ -18,9 +20,20 @@ def problem(n=80, d=5, seed=0, binary=False):
     return tuple(torch.as_tensor(a) for a in (z, y, v / v.sum()))
 
 
+def fit_head(z, y, v, **options):
+    """The head of rows with these columns, outcomes and total weights."""
+    return module.fit_head(sample_of(torch.zeros(len(y), 1), y, v), z, v, **options)
+
+
+def objective(head, z, y, v, l2, l1):
+    """The value that ``fit_head`` lowers."""
+    sample = sample_of(torch.zeros(len(y), 1), y, v)
+    return float(HeadProblem(sample, z.T, v, l2, l1).value(head))
+
+
 def violation(head, z, y, v, l2, l1, fit_intercept):
     """How far the optimality conditions of the penalised problem are from holding."""
-    residual = v * (torch.sigmoid(head.logits(z)) - y)
+    residual = v * (torch.sigmoid(head.scores(z)) - y)
     slope = z.T @ residual + 2 * l2 * head.beta
     zero = head.beta == 0
     gaps = torch.where(zero, (slope.abs() - l1).clamp_min(0), (slope + l1 * head.beta.sign()).abs())
@@ -70,7 +83,7 @@ def test_the_objective_is_loss_plus_both_penalties():
         for i in range(10)
     )
     by_hand += 0.2 * (0.25 + 1 + 4 + 0.01) + 0.7 * 3.6
-    assert float(HeadProblem(z.T, y, v, 0.2, 0.7).value(head)) == pytest.approx(by_hand, rel=1e-12)
+    assert objective(head, z, y, v, 0.2, 0.7) == pytest.approx(by_hand, rel=1e-12)
 
 
 def test_rows_of_weight_zero_do_not_matter():
@@ -138,9 +151,9 @@ def test_the_start_does_not_change_the_solution(l2, l1, size):
 def test_the_objective_never_rises(size, steps):
     z, y, v = problem()
     head = Head(torch.full((5,), size, dtype=torch.float64), torch.tensor(-size).double())
-    before = HeadProblem(z.T, y, v, 0.001, 0.01).value(head)
+    before = objective(head, z, y, v, 0.001, 0.01)
     after = fit_head(z, y, v, l2=0.001, l1=0.01, start=head, max_iter=steps)
-    assert HeadProblem(z.T, y, v, 0.001, 0.01).value(after) <= before
+    assert objective(after, z, y, v, 0.001, 0.01) <= before
 
 
 def test_without_an_intercept_it_stays_zero():
@@ -161,7 +174,7 @@ def test_separable_data_give_finite_coefficients_and_right_predictions(l1, fit_i
     head = fit_head(z, y, v, l2=0.0, l1=l1, fit_intercept=fit_intercept)
     assert torch.isfinite(head.beta).all()
     assert torch.isfinite(head.intercept)
-    assert ((head.logits(z) > 0) == (y == 1)).all()
+    assert ((head.scores(z) > 0) == (y == 1)).all()
 
 
 def test_separable_data_without_a_penalty_are_not_called_converged():
@@ -199,7 +212,7 @@ def test_one_class_only_gives_finite_numbers():
     head = fit_head(z, torch.ones(80, dtype=torch.float64), v, l2=0.01, l1=0.01)
     assert torch.isfinite(head.beta).all()
     assert torch.isfinite(head.intercept)
-    assert (torch.sigmoid(head.logits(z)) > 0.99).all()
+    assert (torch.sigmoid(head.scores(z)) > 0.99).all()
 
 
 def test_a_constant_column_gets_no_coefficient():
@@ -211,4 +224,4 @@ def test_a_constant_column_gets_no_coefficient():
 
 def test_the_zero_head_predicts_one_half():
     z, _, _ = problem()
-    assert (torch.sigmoid(zero_head(z).logits(z)) == 0.5).all()
+    assert (torch.sigmoid(zero_head(z).scores(z)) == 0.5).all()

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-import slow_versions as slow
 import torch
 
+import slow_versions as slow
 from stablepred.core.networks import AutoEncoder
 
 
@@ -58,24 +58,31 @@ def test_penalised_matrices_are_those_of_encoder_and_decoder_without_biases():
     assert [tuple(matrix.shape) for matrix in net.matrices()] == [(4, 5), (3, 4), (4, 3), (5, 4)]
 
 
+def test_a_network_is_rebuilt_from_what_it_lists():
+    net = network((4, 3))
+    rebuilt = net.rebuild(net.parameters())
+    assert all(a is b for a, b in zip(rebuilt.parameters(), net.parameters(), strict=True))
+    assert len(rebuilt.encoder) == len(net.encoder)
+
+
 def test_a_copy_shares_no_memory():
     net = network()
-    net.copied().encoder[0][0].zero_()
+    net.copy().encoder[0][0].zero_()
     assert (net.encoder[0][0] != 0).any()
 
 
-def test_a_network_among_some_inputs_says_what_the_whole_one_says_where_the_others_are_zero():
+def test_a_narrow_network_gives_what_the_wide_one_gives_where_the_other_inputs_are_zero():
     net = network()
     inputs = torch.tensor([True, False, True, True, False])
     x = torch.rand(7, 5, dtype=torch.float64)
-    small = net.among(inputs)
+    small = net.narrow(inputs)
     phi = small.encode(x[:, inputs])
     torch.testing.assert_close(phi, net.encode(x * inputs))
     torch.testing.assert_close(small.decode(phi), net.decode(phi)[:, inputs])
-    spread = small.spread(inputs)
-    torch.testing.assert_close(spread.encode(x), phi)  # whatever the other inputs are
-    assert [part.shape for part in spread.parameters()] == [p.shape for p in net.parameters()]
-    again = spread.among(inputs).parameters()
+    wide = small.widen(inputs)
+    torch.testing.assert_close(wide.encode(x), phi)  # whatever the other inputs are
+    assert [part.shape for part in wide.parameters()] == [p.shape for p in net.parameters()]
+    again = wide.narrow(inputs).parameters()
     assert all(torch.equal(a, b) for a, b in zip(again, small.parameters(), strict=True))
 
 
@@ -85,7 +92,7 @@ def test_bounds_on_matrices_and_biases_hold(bound):
     with torch.no_grad():
         for _, bias in net.encoder:
             bias += 3.0
-    bounded = net.bounded([bound, 2 * bound], bound)
+    bounded = net.bound([bound, 2 * bound], bound)
     for limit, (weight, bias) in zip([bound, 2 * bound], bounded.encoder, strict=True):
         assert float(weight.square().sum()) <= limit * (1 + 1e-12)
         assert float(bias.norm()) <= bound * (1 + 1e-12)
@@ -93,7 +100,7 @@ def test_bounds_on_matrices_and_biases_hold(bound):
 
 def test_a_network_within_its_bounds_is_left_as_it_is():
     net = network()
-    bounded = net.bounded([1e6, 1e6], 1e6)
+    bounded = net.bound([1e6, 1e6], 1e6)
     for a, b in zip(net.parameters(), bounded.parameters(), strict=True):
         assert torch.equal(a, b)
 
@@ -101,5 +108,5 @@ def test_a_network_within_its_bounds_is_left_as_it_is():
 def test_the_bounded_network_keeps_the_direction_of_each_matrix():
     net = network()
     (weight, _), _ = net.encoder
-    (shrunk, _), _ = net.bounded([0.5, 0.5], None).encoder
+    (shrunk, _), _ = net.bound([0.5, 0.5], None).encoder
     torch.testing.assert_close(shrunk / shrunk.norm(), weight / weight.norm())

@@ -13,7 +13,7 @@ def sizes(values, bins=None):
     return {name: int(rows.sum()) for name, rows in groups.rows.items()}, groups.notes
 
 
-def test_texts_are_groups_by_value():
+def test_text_is_grouped_by_value():
     assert sizes(["b", "a", "b"]) == ({"a": 1, "b": 2}, [])
 
 
@@ -44,7 +44,7 @@ def test_few_numbers_are_groups_by_value():
     assert list(found.items()) == [("9", 1), ("10", 2), ("(missing)", 1)]
 
 
-def test_truth_values_are_groups():
+def test_booleans_are_groups():
     assert sizes([True, False, True])[0] == {"False": 1, "True": 2}
 
 
@@ -57,10 +57,30 @@ def test_decimal_commas_are_numbers_here_too():
     assert sizes(["1,5", "2,5"], [0, 2, 4])[0] == {"[0, 2)": 1, "[2, 4)": 1}
 
 
+def test_words_among_numbers_are_said():
+    found, notes = sizes([*map(str, range(30)), "unknown"], [0, 15, 30])
+    assert found == {"[0, 15)": 15, "[15, 30)": 15, "(missing)": 1}
+    assert notes == ["not finite numbers, in group (missing): 1 row, e.g. 'unknown'"]
+
+
+def test_thousands_that_may_be_fractions_are_no_groups():
+    with pytest.raises(InputError, match="'c' has numbers that can be read in two ways"):
+        sizes(["1.234", "999"])
+
+
+def test_a_value_named_like_the_missing_ones_is_not_lost():
+    assert sizes(["(missing)", "a", ""])[0] == {"(missing)": 2, "a": 1}
+
+
+def test_edges_that_agree_in_six_digits_are_told_apart():
+    found = sizes([1_000_001, 1_000_003], [1_000_000, 1_000_002, 1_000_004])[0]
+    assert found == {"[1000000, 1000002)": 1, "[1000002, 1000004)": 1}
+
+
 @pytest.mark.parametrize(
     ("values", "bins", "message"),
     [
-        (["a", "b"], [1, 2], "--bins cuts numbers, but column 'c' holds texts"),
+        (["a", "b"], [1, 2], "bins cut numbers, but column 'c' holds text"),
         ([1, 2], [1], "two or more rising numbers"),
         ([1, 2], [2, 1], "two or more rising numbers"),
         ([f"k{k}" for k in range(60)], None, "60 different values, too many"),

@@ -68,7 +68,8 @@ def test_large_cuts_are_named_without_an_exponent():
 def test_decimal_commas_are_read_and_said():
     features, notes = encoded(["1,5", "2,5", "1.000,5"])
     assert features == {"a>334.833": [0, 0, 1]}
-    assert notes == ["read with a decimal comma: a"]
+    assert notes == ["read with a mark between thousands: a (1.234,5)"]
+    assert encoded(["1,5", "2,5", "3"])[1] == ["read with a decimal comma: a"]
 
 
 def test_new_rows_are_cut_where_training_was():
@@ -79,8 +80,9 @@ def test_new_rows_are_cut_where_training_was():
 def test_missing_numbers_have_a_feature_of_their_own(missing):
     features, notes = encoded(["1", missing, "9"])
     assert features == {"a>5": [0, 0, 1], "a is missing": [0, 1, 0]}
+    word = "" if missing in ("", " ", None) or missing != missing else f", e.g. {missing!r}"
     assert notes == [
-        "missing values, each column with a feature 'is missing' of its own: a (1 row)"
+        f"missing values, each column with a feature 'is missing' of its own: a (1 row{word})"
     ]
 
 
@@ -111,7 +113,7 @@ def test_an_id_in_numbers_is_warned_of_and_kept():
     features, notes = encoded(range(30))
     assert list(features) == ["a>14.5"]
     assert notes == [
-        "probably an id, drop it unless its size means something: a (30 different whole numbers)"
+        "probably an id, drop it unless its size means something: a (30 different integers)"
     ]
 
 
@@ -127,7 +129,7 @@ def test_true_and_false_are_one_feature(values):
     assert encoded(values)[0] == {"a": [1, 0, 1]}
 
 
-def test_truth_with_missing_values():
+def test_booleans_with_missing_values():
     expected = {"a": [1, 0, 0], "a is missing": [0, 1, 0]}
     assert encoded([True, None, False])[0] == expected
     assert encoded(["true", "", "false"])[0] == expected
@@ -139,15 +141,15 @@ def test_types_may_differ_between_training_and_new_rows():
     assert encoded(["1", "B", "2"], [1, 2])[0] == {"a=1": [1, 0], "a=2": [0, 1], "a=B": [0, 0]}
 
 
-# --- texts ---
+# --- text ---
 
 
-def test_texts_become_one_feature_per_value():
+def test_text_becomes_one_feature_per_value():
     features, _ = encoded(["x", " y ", "z", "x"])
     assert features == {"a=x": [1, 0, 0, 1], "a=y": [0, 1, 0, 0], "a=z": [0, 0, 1, 0]}
 
 
-def test_two_texts_need_one_feature():
+def test_two_values_need_one_feature():
     assert encoded(["no", "yes", "no"])[0] == {"a=yes": [0, 1, 0]}
 
 
@@ -155,7 +157,7 @@ def test_one_text_besides_missing_ones_gives_the_missing_feature_alone():
     assert encoded(["yes", "", "yes"])[0] == {"a is missing": [0, 1, 0]}
 
 
-def test_categories_of_pandas_are_texts_even_when_they_are_numbers():
+def test_categories_of_pandas_are_text_even_when_they_are_numbers():
     features, _ = encoded(pd.Series([1, 2, 3], dtype="category"))
     assert list(features) == ["a=1", "a=2", "a=3"]
 
@@ -175,12 +177,12 @@ def test_a_single_rare_value_keeps_its_name():
 
 
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
-def test_texts_that_name_the_row_are_left_out():
+def test_text_that_names_the_row_is_left_out():
     frame = pd.DataFrame({"a": [f"K{k}" for k in range(40)], "b": [0, 1] * 20})
     encoder = TableEncoder().fit(frame)
     assert list(encoder.get_feature_names_out()) == ["b"]
     assert encoder.notes_ == [
-        "left out, an id or free text: a (40 different texts in 40 rows)",
+        "left out, an id or free text: a (40 different values in 40 rows)",
     ]
 
 
@@ -260,7 +262,7 @@ def test_a_training_column_that_is_missing_is_an_error():
     ],
 )
 def test_dates_are_refused_with_advice(values):
-    with pytest.raises(InputError, match=r"column 'a' holds dates .*year, month.* --drop a"):
+    with pytest.raises(InputError, match=r"column 'a' holds dates .*year, month.*drop=\['a'\]"):
         TableEncoder().fit(pd.DataFrame({"a": values}))
 
 
@@ -270,7 +272,9 @@ def test_what_only_resembles_dates_is_text(values):
 
 
 def test_lists_are_refused():
-    with pytest.raises(InputError, match="column 'a' holds values that are neither numbers nor"):
+    with pytest.raises(
+        InputError, match="column 'a' holds values that are neither numbers nor text"
+    ):
         TableEncoder().fit(pd.DataFrame({"a": [[1], [2]]}))
 
 
@@ -350,7 +354,7 @@ def test_a_column_of_dates_that_are_all_missing_is_left_out_as_empty():
 
 def test_nested_values_in_new_rows_are_refused():
     encoder = TableEncoder().fit(pd.DataFrame({"a": ["x", "y", "z"]}))
-    with pytest.raises(InputError, match="neither numbers nor texts"):
+    with pytest.raises(InputError, match="neither numbers nor"):
         encoder.transform(pd.DataFrame({"a": [[1], [2]]}))
 
 

@@ -1,6 +1,10 @@
 """Table files: what is found out about them, and what is refused."""
 
 import gzip
+import os
+import time
+from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -8,8 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 import pytest
 
-from stablepred.data import read_table
-from stablepred.exceptions import InputError
+from stablepred.data import TableEncoder, read_table
+from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables import files as tables
 from stablepred.tables.files import open_table
 
@@ -77,7 +81,7 @@ def test_empty_lines_of_wider_files_are_no_rows(written):
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_the_encoding_is_found(written, encoding):
     path = written("naïve,b\né,1\n€,2\n", encoding=encoding)
-    frame = read_table(path)
+    frame = open_table(path).read()
     assert list(frame.columns) == ["naïve", "b"]
     assert frame["naïve"].tolist() == ["é", "€"]
 
@@ -243,3 +247,76 @@ def test_text_in_a_parquet_file_that_is_not_utf_8_is_said(tmp_path, text):
     path.write_bytes(path.read_bytes().replace(text, b"\xff" * len(text)))
     with pytest.raises(InputError, match="damaged Parquet"):
         read_table(path)
+
+
+# --- what was once silent ---
+
+
+@pytest.mark.parametrize("categorical", [False, True])
+def test_a_dictionary_of_a_parquet_file_gives_the_features_of_its_values(tmp_path, categorical):
+    values = pa.array(["1", "2", "3", None] * 3)
+    table = pa.table({"a": values.dictionary_encode(), "b": values})
+    if categorical:
+        table = pd.DataFrame({"a": pd.Categorical(values.to_pylist()), "b": values.to_pylist()})
+        table.to_parquet(tmp_path / "table.parquet")
+    else:
+        pa_parquet.write_table(table, tmp_path / "table.parquet")
+    frame = read_table(tmp_path / "table.parquet")
+    assert frame["a"].dtype == frame["b"].dtype
+    assert list(TableEncoder().fit_transform(frame[["a"]])) == ["a>2", "a is missing"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes there")
+@pytest.mark.parametrize("kind", ["csv", "gzip", "parquet"])
+def test_a_pipe_is_read_like_a_file(tmp_path, kind):
+    """It was once called empty, since it can be read only once."""
+    frame = pd.DataFrame({"a": ["1", "2"], "b": ["x", "y"]})
+    text = frame.to_csv(index=False).encode()
+    content = {"csv": text, "gzip": gzip.compress(text), "parquet": frame.to_parquet()}[kind]
+    os.mkfifo(tmp_path / "pipe")
+    writer = Thread(target=(tmp_path / "pipe").write_bytes, args=[content])
+    writer.start()
+    assert rows(tmp_path / "pipe") == [["1", "x"], ["2", "y"]]
+    writer.join()
+
+
+@pytest.mark.skipif(not Path("/dev/null").is_char_device(), reason="no such device")
+def test_a_device_is_no_table():
+    with pytest.raises(InputError, match="is a device, not a file"):
+        read_table("/dev/null")
+
+
+def test_thousands_of_columns_are_found_by_name_at_once(written):
+    """Each name was once looked for among all others."""
+    names = [f"n{k}" for k in range(9_900)]
+    path = written(",".join(names) + "\n" + ",".join(["1"] * len(names)) + "\n")
+    file = open_table(path)
+    started = time.process_time()
+    assert file.read().shape == (1, 9_900)
+    assert time.process_time() - started < 2  # some tenths of a second
+
+
+@pytest.mark.parametrize("header", ["a,b|c", "a|b,c,d"])
+def test_a_header_with_two_separators_is_refused_unless_one_is_preferred(written, header):
+    path = written(f"{header}\n" + header.replace("a", "1") + "\n")
+    if header.count(",") > 1:
+        with pytest.raises(InputError, match=r"with separator '\|' or ',', in 2 or 3 columns"):
+            read_table(path)
+    else:
+        assert open_table(path).separator == "|"
+
+
+def test_the_first_line_that_excel_writes_is_refused(written):
+    with pytest.raises(InputError, match="begins with 'sep=;', a line for Excel"):
+        read_table(written("sep=;\na;b\n1;2\n"))
+
+
+def test_an_encoding_that_is_assumed_is_warned_of(written):
+    with pytest.warns(TableWarning, match="is not UTF-8: read as cp1252"):
+        read_table(written("a,b\né,1\n", encoding="cp1252"))
+
+
+def test_a_first_line_that_seems_to_hold_data_is_warned_of(written):
+    with pytest.warns(TableWarning, match="columns named '1.5', ... The first line seems to hold"):
+        read_table(written("1.5,2\n3,4\n"))
+    assert open_table(written("2019,2020\n3,4\n")).notes == []

@@ -42,6 +42,11 @@ def test_the_positive_value_can_be_named():
     assert learn_target(column([0.0, 1.0]), "0").positive == "0"
 
 
+def test_long_integers_are_not_rounded():
+    target = learn_target(column([9007199254740992, 9007199254740993]))
+    assert (target.negative, target.positive) == ("9007199254740992", "9007199254740993")
+
+
 def test_values_come_back_as_they_are_written():
     target = Target("y", "no", "yes")
     assert target.decode(np.array([True, False])).tolist() == ["yes", "no"]
@@ -79,7 +84,7 @@ def test_new_rows_may_have_one_value_only_or_another_type():
 
 
 def test_nested_values_are_no_outcome():
-    with pytest.raises(InputError, match="neither numbers nor texts"):
+    with pytest.raises(InputError, match="neither numbers nor text"):
         learn_target(column([{"a": 1}, {"a": 2}]))
 
 

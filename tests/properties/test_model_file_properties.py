@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
     pytest.mark.skipif(not TOOLS.is_dir(), reason="the folder tools is not part of this copy"),
 ]
-# One folder for all examples: every example writes the file anew.
+# One folder for all examples: every example writes the file again.
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -70,13 +70,13 @@ def test_the_fuzz_tool_notices_what_it_looks_for(fuzz, monkeypatch, tmp_path):
     """A loader that lets everything pass, or that takes too much, would not go unseen."""
     (tmp_path / "model").write_bytes(b"nothing")
     monkeypatch.setattr(stablepred, "load", lambda path: 1 / 0)
-    assert fuzz.observed(tmp_path / "model").verdict == "failed"
+    assert fuzz.observe(tmp_path / "model").verdict == "failed"
     model = Dichotomizer().fit(np.eye(3))
     model.thresholds_[0] = np.nan
     monkeypatch.setattr(stablepred, "load", lambda path: model)
-    assert fuzz.observed(tmp_path / "model").verdict == "failed"
+    assert fuzz.observe(tmp_path / "model").verdict == "failed"
     monkeypatch.setattr(stablepred, "load", lambda path: bytes(1 << 26) and OverlapFilter())
-    seen = fuzz.observed(tmp_path / "model")
+    seen = fuzz.observe(tmp_path / "model")
     assert seen.peak > 1 << 26
     tally = fuzz.tally_of(range(0), seed=0)
     tally.add(0, "file", "change", 100, seen)

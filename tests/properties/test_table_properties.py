@@ -84,6 +84,33 @@ def test_features_are_0_or_1_whatever_the_order_of_the_rows(table, data):
     pd.testing.assert_frame_equal(again, features)
 
 
+DECIMALS = st.decimals(-9_999_999, 9_999_999, places=2) | st.decimals(0, 9_999, places=3)
+
+
+@given(
+    st.lists(DECIMALS | st.integers(-9_999_999, 9_999_999), min_size=2, max_size=8),
+    st.sampled_from([".", ","]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_numbers_are_read_as_they_were_written_or_refused(values, mark, grouped, shortest):
+    """Or all of them are scaled alike, which the notes tell and the features do not."""
+    other = {".": ",", ",": "."}[mark]
+    swap = str.maketrans({",": other, ".": mark})
+    texts = [f"{value:{',' * grouped}}" for value in values]
+    texts = [text.rstrip("0").rstrip(".") if shortest and "." in text else text for text in texts]
+    written = pd.DataFrame({"a": [text.translate(swap) for text in texts]}, dtype="str")
+    typed = pd.DataFrame({"a": np.array(values, dtype=float)})
+    encoder, expected = encoded(written), encoded(typed)
+    assume(encoder is not None and expected is not None)
+    np.testing.assert_array_equal(
+        encoder.transform(written).to_numpy(), expected.transform(typed).to_numpy()
+    )
+    if "they may be thousands" not in str(encoder.notes_):
+        cut = expected.columns_[0].cut
+        assert encoder.columns_[0].cut == pytest.approx(cut, rel=1e-9, abs=1e-9)
+
+
 @given(text_tables())
 def test_rows_are_encoded_one_by_one_as_together(table):
     names, rows = table

@@ -1,50 +1,53 @@
-"""The command line: each command parses its arguments and delegates."""
+"""The command line: a table of commands; each is imported from its file when it is called."""
 
-from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from stablepred.cli.datasets import datasets
-from stablepred.cli.demo import demo
-from stablepred.cli.evaluate import evaluate
-from stablepred.cli.fit import fit
-from stablepred.cli.predict import predict
-from stablepred.cli.report import report
-from stablepred.cli.reproduce import reproduce
-from stablepred.cli.stress import stress
-from stablepred.cli.weights import weights
-
-# Every command with an example of its use.
-COMMANDS: dict[Callable[..., Any], str] = {
-    demo: "stablepred demo --rate 0.65",
-    fit: "stablepred fit train.csv --target bought --drop customer_id -o model",
-    predict: "stablepred predict model new.csv -o predictions.csv",
-    evaluate: "stablepred evaluate model test.csv --by age --bins 20,30,40,50,100",
-    stress: "stablepred stress model train.csv",
-    weights: "stablepred weights train.csv --target bought -o weights.csv",
-    report: "stablepred report model test.csv --by region --train train.csv -o report.html",
-    reproduce: "stablepred reproduce tuning-study --seeds 3",
-    datasets: "stablepred datasets",
+# Every command in one line; the module of its name has the function of its name.
+COMMANDS = {
+    "demo": "Train all methods in one environment and compare them in nine others.",
+    "fit": "Train a model on one table, so that it predicts as well in other environments.",
+    "predict": "Predict for new rows: one line per row, in order.",
+    "evaluate": "Measure the error in each environment, its average and its spread.",
+    "stress": "Find what breaks a model: let each feature follow or oppose the outcome.",
+    "weights": "Find weights under which every feature is balanced against all others.",
+    "report": "Write an HTML page on how stable a model is, and what breaks it.",
+    "reproduce": "Run the studies by name, from a clone of the repository.",
+    "datasets": "List the real tables that can be loaded by name.",
 }
+LOOKS: dict[str, Any] = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False}
 
-app = typer.Typer(
-    name="stablepred",
-    help="Stable prediction across unknown environments.",
-    no_args_is_help=True,
-    add_completion=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-)
+
+def load_command(name: str) -> Any:
+    """Import a command from the module of its name."""
+    single = typer.Typer(add_completion=False, **LOOKS)
+    function = getattr(import_module(f"stablepred.cli.{name}"), name)
+    single.command(name)(function)
+    return typer.main.get_command(single)
+
+
+class Commands(TyperGroup):
+    """Lists commands from the table, and imports the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Replace the entry of the table by the command itself."""
+        name, entry, rest = super().resolve_command(ctx, args)
+        return name, entry and load_command(str(name)), rest
+
+
+app = typer.Typer(name="stablepred", cls=Commands, no_args_is_help=True, **LOOKS)
 
 
 @app.callback()
 def main() -> None:
     """Stable prediction across unknown environments.
 
-    Exit codes: 0 fine, 1 a check failed, 2 bad usage or input.
+    Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 141 nobody reads the output.
     """
 
 
-for _command, _example in COMMANDS.items():
-    app.command(epilog=f"Example: {_example}")(_command)
+for _name, _line in COMMANDS.items():
+    app.command(_name, help=_line)(lambda: None)

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors
-from stablepred.cli.options import DebugOption
 from stablepred.cli.screen import say
 
 
-def datasets(debug: DebugOption = False) -> None:
-    """List the real tables that 'stablepred.data.load_dataset' knows, and where they come from."""
+def datasets(debug: options.Debug = False) -> None:
+    """List the real tables that 'stablepred.data.load_dataset' knows, and where they come from.
+
+    Example: stablepred datasets
+    """
     with plain_errors(debug):
         from stablepred.data import DATASETS
 
@@ -19,14 +22,14 @@ def datasets(debug: DebugOption = False) -> None:
 
 
 def _lines(name: str, source: Any) -> list[str]:
-    places = [f"files {', '.join(source.files)}"] if source.files else []
+    sources = [f"files {', '.join(source.files)}"] if source.files else []
     if source.openml_id is not None:
-        places.append(f"OpenML {source.openml_id}")
+        sources.append(f"OpenML {source.openml_id}")
     return [
         f"{name}: {source.title}",
         f"  {source.rows:,} rows, {source.columns} columns, outcome {source.outcome}, "
         f"environments {', '.join(source.environments) or 'none suggested'}",
-        f"  from {' or '.join(places) or 'scikit-learn, no file needed'}",
+        f"  from {' or '.join(sources) or 'scikit-learn, no file needed'}",
         f"  {source.licence}; {source.citation}",
         "",
     ]

@@ -1,22 +1,24 @@
-"""The methods of the command line by name, as they come and with a grid to tune them over."""
+"""The methods of the command line by name, with their parameters and a grid to tune them over."""
 
-from collections.abc import Callable
+import difflib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sklearn.linear_model import LogisticRegression
 
+import stablepred as sp
+from stablepred.cli.guard import parse_value
 from stablepred.cli.options import Method
-from stablepred.models.dgbr import DGBRClassifier
-from stablepred.models.dlr import DLRClassifier
-from stablepred.models.gbr import GBRClassifier
+from stablepred.exceptions import InputError
 from stablepred.search import StableSearchCV
 
 METHODS: dict[Method, Callable[[int], Any]] = {
+    "stable": lambda seed: sp.StableClassifier(random_state=seed),
     "lr": lambda seed: LogisticRegression(),
-    "dlr": lambda seed: DLRClassifier(random_state=seed),
-    "gbr": lambda seed: GBRClassifier(random_state=seed),
-    "dgbr": lambda seed: DGBRClassifier(random_state=seed),
-    "dgbr-paper": lambda seed: DGBRClassifier.from_paper(random_state=seed),
+    "dlr": lambda seed: sp.DLRClassifier(random_state=seed),
+    "gbr": lambda seed: sp.GBRClassifier(random_state=seed),
+    "dgbr": lambda seed: sp.DGBRClassifier(random_state=seed),
+    "dgbr-paper": lambda seed: sp.DGBRClassifier.from_paper(random_state=seed),
 }
 # What the estimators do not choose themselves, around their defaults.
 GRIDS: dict[Method, dict[str, list[float]]] = {
@@ -28,9 +30,39 @@ GRIDS: dict[Method, dict[str, list[float]]] = {
 }
 
 
-def make_estimator(method: Method, seed: int, *, tune: bool) -> Any:
-    """The estimator, or a search over its grid."""
+def make_estimator(method: Method, seed: int, settings: Sequence[str], *, tune: bool) -> Any:
+    """The estimator with its settings, or a search over its grid."""
     estimator = METHODS[method](seed)
+    set_parameters(estimator, settings)
     if not tune:
         return estimator
+    if method not in GRIDS:
+        raise InputError(f"--method {method} chooses what there is to tune itself: omit --tune.")
     return StableSearchCV(estimator, GRIDS[method], cv=3, random_state=seed)
+
+
+def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
+    """Set parameters from strings ``name=value``."""
+    known = parameter_options(estimator)
+    for entry in settings:
+        name, equals, text = (part.strip() for part in entry.partition("="))
+        if not equals:
+            raise InputError(f"--set takes name=value, but was given {entry!r}.")
+        if name not in known:
+            near = " or ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+            raise InputError(
+                f"{type(estimator).__name__} has no parameter {name!r} to set. "
+                f"{f'Did you mean {near}? ' if near else ''}It has: {', '.join(sorted(known))}."
+            )
+        estimator.set_params(**{name: parse_value(text)})
+
+
+def parameter_options(estimator: Any, *others: Method) -> dict[str, str]:
+    """For each parameter the option that sets it, of other methods too."""
+    found = {
+        name: f"--method {method} --set"
+        for method in reversed(others)
+        for name in METHODS[method](0).get_params(deep=False)
+    }
+    found |= dict.fromkeys(estimator.get_params(deep=False), "--set")
+    return {name: option for name, option in found.items() if name != "checkpoint"}

@@ -1,50 +1,28 @@
 """``stablepred evaluate``: errors of a model by environment, beside those of a constant."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import pandas as pd
 import typer
 
+from stablepred.cli import options
 from stablepred.cli.guard import FAILED_CHECK, plain_errors, warnings_as_lines
-from stablepred.cli.options import (
-    BinsOption,
-    ByOption,
-    DebugOption,
-    ForceOption,
-    ModelArgument,
-    SeedOption,
-    TablesArgument,
-    TargetOption,
-)
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, show_table, working
-from stablepred.cli.tables import environments, load_model
-from stablepred.evaluation.metrics import (
-    average_error,
-    environment_errors,
-    error_interval,
-    stability_error,
-    worst_error,
-)
-from stablepred.exceptions import InputError
-from stablepred.tables.table_model import TableModel
-from stablepred.worlds.environment import Environment
 
-SUMMARY = {
-    "Average_Error": average_error,
-    "Stability_Error": stability_error,
-    "Worst_Error": worst_error,
-}
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stablepred.tables.table_model import TableModel
+    from stablepred.worlds.environment import Environment
 
 
 def evaluate(
-    model: ModelArgument,
-    tables: TablesArgument,
-    target: TargetOption = None,
-    by: ByOption = None,
-    bins: BinsOption = None,
+    model: options.Model,
+    tables: options.Tables,
+    target: options.Target = None,
+    by: options.By = None,
+    bins: options.Bins = None,
     max_stability: Annotated[
         float | None,
         typer.Option(
@@ -53,33 +31,34 @@ def evaluate(
             "average than a constant, which is always stable.",
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for the errors.")
-    ] = None,
-    seed: SeedOption = 0,
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    output: Annotated[Path | None, options.CSV] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Measure the error (RMSE of the probability) in each environment, its average and its spread.
 
     Environments are the values of one column (--by), or files: each file is one.
+
+    Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
-    with plain_errors(debug):
-        if output is not None:
-            check_file(output, force=force)
+    with plain_errors(debug, output):
+        from stablepred.cli.tables import environments, load_model
+
+        check_file(output, force=force)
         fitted = load_model(model)
         found = environments(fitted, tables, target, by, bins)
         if max_stability is not None and len(found) < 2:
-            raise InputError(
+            raise options.UsageError(
                 "--max-stability compares environments, but there is only one. Name a column with "
                 "--by, or give several files."
             )
         with warnings_as_lines(), working("resampling rows for the intervals"):
             errors = _errors(fitted, found, seed)
-        _show(errors, len(found), by)
         if output is not None:
             with new_file(output, force=force) as temporary:
                 errors.to_csv(temporary, index_label="environment")
+        _show(errors, len(found), by)
         passed = _verdict(errors, fitted.base_rate, max_stability)
         if output is not None:
             say(f"written: {output}")
@@ -87,29 +66,39 @@ def evaluate(
             raise typer.Exit(FAILED_CHECK)
 
 
-def _errors(model: TableModel, found: list[Environment], seed: int) -> pd.DataFrame:
+def _errors(model: "TableModel", found: "list[Environment]", seed: int) -> "pd.DataFrame":
     """Errors with intervals by environment and in summary; rows, rate of 1 and the constant's."""
+    import numpy as np
+    import pandas as pd
+
+    from stablepred.evaluation import metrics
+
+    summaries = {
+        "Average_Error": metrics.average_error,
+        "Stability_Error": metrics.stability_error,
+        "Worst_Error": metrics.worst_error,
+    }
     predicted = {e.name: model.estimator.predict_proba(e.X)[:, 1] for e in found}
-    constant = environment_errors({e.name: np.full(len(e), model.base_rate) for e in found}, found)
-    frame = error_interval(predicted, found, random_state=seed)
-    summary = {name: function(constant) for name, function in SUMMARY.items() if len(found) > 1}
+    constants = {e.name: np.full(len(e), model.base_rate) for e in found}
+    constant = metrics.environment_errors(constants, found)
+    frame = metrics.error_interval(predicted, found, random_state=seed)
+    summary = {name: function(constant) for name, function in summaries.items() if len(found) > 1}
     frame["constant"] = pd.concat([constant, pd.Series(summary, dtype=np.float64)])
     frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))
     frame.insert(1, "rate", pd.Series({e.name: e.y.mean() for e in found}))
     return frame
 
 
-def _show(errors: pd.DataFrame, environments: int, by: str | None) -> None:
+def _show(errors: "pd.DataFrame", environments: int, by: str | None) -> None:
     rows = [
         [
             str(name),
-            "" if pd.isna(row["rows"]) else f"{row['rows']:,.0f}",
-            "" if pd.isna(row["rate"]) else f"{row['rate']:.3f}",
+            *((f"{row['rows']:,.0f}", f"{row['rate']:.3f}") if k < environments else ("", "")),
             f"{row['error']:.4f}",
             f"{row['low']:.4f} to {row['high']:.4f}",
             f"{row['constant']:.4f}",
         ]
-        for name, row in errors.iterrows()
+        for k, (name, row) in enumerate(errors.iterrows())
     ]
     show_table(
         f"RMSE by {by or 'file'}, beside that of always predicting the training rate",
@@ -119,7 +108,7 @@ def _show(errors: pd.DataFrame, environments: int, by: str | None) -> None:
     )
 
 
-def _verdict(errors: pd.DataFrame, base_rate: float, most: float | None) -> bool:
+def _verdict(errors: "pd.DataFrame", base_rate: float, most: float | None) -> bool:
     """Say whether the model is better than a constant, and stable; whether the check passes."""
     summary = "Average_Error" if "Average_Error" in errors.index else errors.index[0]
     average, constant = errors["error"][summary], errors["constant"][summary]

@@ -1,128 +1,117 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import pandas as pd
 import typer
 
-from stablepred.cli.estimators import GRIDS, make_estimator
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.options import (
-    DebugOption,
-    DropOption,
-    ForceOption,
-    Method,
-    OverlapOption,
-    SeedOption,
-    TableArgument,
-)
 from stablepred.cli.screen import say, show_table, working
-from stablepred.cli.tables import dropped_columns, read
-from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, interruptible
-from stablepred.exceptions import InputError
-from stablepred.tables.counted_table import CountedTable, counted_table
-from stablepred.tables.files import TableFile, open_table
-from stablepred.tables.model_folder import check_model_folder
-from stablepred.tables.table_encoder import unknown_column
-from stablepred.tables.table_model import EncodedTable, TableModel, encode_table
 
 SHOWN = 15  # features in the printed table
 
 
 def fit(
-    table: TableArgument,
+    table: options.Table,
     target: Annotated[str, typer.Option(help="Outcome column; it must have two values.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
     method: Annotated[
-        Method,
-        typer.Option(help="lr and dlr do not balance, gbr and dgbr do; dgbr-paper to the letter."),
-    ] = "dgbr",
+        options.Method,
+        typer.Option(
+            help="stable uses the features that can be relied on; gbr and dgbr are the paper's "
+            "(dgbr-paper to the letter), lr and dlr their counterparts without balancing."
+        ),
+    ] = "stable",
+    settings: options.Set = None,
     tune: Annotated[
         bool, typer.Option("--tune", help="Search a small grid on environments made of the table.")
     ] = False,
-    drop: DropOption = None,
+    drop: options.Drop = None,
     positive: Annotated[
         str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
     ] = None,
-    overlap: OverlapOption = None,
-    seed: SeedOption = 0,
+    overlap: options.Overlap = None,
+    seed: options.Seed = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Train a model on one table, so that it predicts as well in other environments.
 
-    Columns are taken as they come: numbers are cut at their mean, texts become one 0/1 feature per
-    value, missing values get a feature of their own. The encoding is stored with the model. A long
-    fit keeps a checkpoint beside the output; with --resume an interrupted one goes on from there.
+    Columns are taken as they come: numbers are cut at their mean, strings become one 0/1 feature
+    per value, missing values get a feature of their own. The encoding is stored with the model. A
+    long fit of gbr, dgbr or dlr keeps a checkpoint beside the output, to go on from with --resume.
+
+    Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
-    with plain_errors(debug):
+    with plain_errors(debug, output):
+        from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
+        from stablepred.cli.tables import opened, select_columns
+        from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, resumable
+        from stablepred.io.checkpoint import KeptFile
+        from stablepred.tables.table_model import check_model_folder
+
+        if output == options.STANDARD:
+            raise options.UsageError("a model is a folder, not standard output: name one.")
         check_model_folder(output, force=force)
-        estimator = make_estimator(method, seed, tune=tune)
+        estimator = make_estimator(method, seed, settings or [], tune=tune)
         checkpoint = checkpoint_beside(output)
-        if hasattr(estimator, "checkpoint"):
-            estimator.set_params(checkpoint=checkpoint)
+        if "checkpoint" in estimator.get_params(deep=False):
+            estimator.set_params(checkpoint=KeptFile(checkpoint))
         elif resume:
-            raise InputError("a search (--tune) and --method lr keep no checkpoint to --resume.")
+            raise options.UsageError(
+                f"--method {method}{' --tune' * tune} keeps no checkpoint to --resume; gbr, dgbr "
+                "and dlr without --tune do."
+            )
         check_unfinished(checkpoint, resume=resume, force=force)
-        file = open_table(table)
-        if target not in file.columns:
-            raise unknown_column(target, file.columns, "target")
-        dropped = dropped_columns(drop, file.columns, target)
-        with _encoded(file, target, dropped, positive, overlap, estimator) as encoded:
-            _describe_columns(encoded, file.columns)
-            shown = working(f"{'tuning' if tune else 'fitting'} {method}")
-            with warnings_as_lines(), shown, interruptible(checkpoint):
-                model = encoded.fit(estimator)
+        with opened(table) as file:
+            columns, dropped = select_columns(file, drop, target)
+            encoded = _encode(file, columns, target, positive, overlap, estimator)
+        how = "read" if encoded.count is None else "counted"
+        size = f"{encoded.rows:,} rows, {len(file.columns)} columns"
+        say(f"{how} {table}: {size} ({file.format})")
+        _describe_columns(encoded, file.columns, dropped)
+        shown = working(f"{'tuning' if tune else 'fitting'} {method}")
+        words = parameter_options(estimator, "gbr", "dgbr")
+        with resumable(checkpoint), warnings_as_lines(words), shown:
+            model = encoded.fit(estimator)
+            model.save(output, force=force)  # before anything more is printed
         _describe_model(model)
         if tune:
             chosen = model.estimator.get_params()
             say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
-        model.save(output, force=force)
         say(f"written: {output} (model.safetensors, summary.json)")
 
 
-@contextmanager
-def _encoded(
-    file: TableFile,
+def _encode(
+    file: Any,
+    columns: list[str],
     target: str,
-    dropped: list[str],
     positive: str | None,
     overlap: float | None,
     estimator: Any,
-) -> Iterator[EncodedTable | CountedTable]:
+) -> Any:
     """The table as 0/1 features: counted where it lies if that will do, else read."""
-    columns = [name for name in file.columns if name not in dropped]
-    with ExitStack() as stack:
-        counted = None
-        if hasattr(estimator, "fit_table") and overlap is None:
-            with warnings_as_lines(), working("counting rows"):
-                counted = stack.enter_context(counted_table(file, columns, target, positive))
+    from stablepred.cli.tables import read
+    from stablepred.tables.table_model import encode_counted, encode_table
+
+    if hasattr(estimator, "fit_table") and overlap is None:
+        with warnings_as_lines(), working("counting rows"):
+            counted = encode_counted(file, columns, target, positive)
         if counted is not None:
-            _describe_file(file, "counted", counted.rows, dropped)
-            yield counted
-            return
-        frame = read(file, columns)
-        _describe_file(file, "read", len(frame), dropped)
-        with warnings_as_lines(), working("encoding columns"):
-            encoded = encode_table(frame, target, positive=positive, overlap=overlap)
-        del frame  # the features are a fraction of its size
-        yield encoded
+            return counted
+    frame = read(file, columns)
+    with warnings_as_lines(), working("encoding columns"):
+        return encode_table(frame, target, positive=positive, overlap=overlap)
 
 
-def _describe_file(file: TableFile, done: str, rows: int, dropped: list[str]) -> None:
-    say(f"{done} {file.path}: {rows:,} rows, {len(file.columns)} columns ({file.format})")
+def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:
+    """Print what became of the columns."""
     if dropped:
         say(f"left out as asked: {', '.join(dropped)}")
-
-
-def _describe_columns(encoded: EncodedTable | CountedTable, columns: list[str]) -> None:
-    """Say what became of the columns."""
     outcome = encoded.target
     say(
         f"target {outcome.name}: {outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "
@@ -134,39 +123,51 @@ def _describe_columns(encoded: EncodedTable | CountedTable, columns: list[str]) 
     for line in encoded.encoder.notes_:
         say(line)
     used = len(encoded.encoder.used_columns)
-    names = encoded.encoder.get_feature_names_out()
-    say(f"{len(names)} features from {used} columns")
+    say(f"{len(encoded.encoder.get_feature_names_out())} features from {used} columns")
 
 
-def _describe_model(model: TableModel) -> None:
-    """Say what was found."""
-    report = getattr(model.estimator, "balance_report_", None)
+def _describe_model(model: Any) -> None:
+    """Print what was found."""
+    estimator = model.estimator
+    report = getattr(estimator, "balance_report_", None)
     if report is not None:
         say(
             f"effective sample size: {report.effective_share * model.rows:,.0f} rows "
             f"({report.effective_share:.1%})"
         )
-    effects = getattr(model.estimator, "feature_effects_", None)
-    if effects is not None:
-        show_effects(effects)
-    used = getattr(model.estimator, "used_features_", None)
-    if used is not None:
-        count = "all" if used.all() else f"{used.sum()} of the"
-        say(f"the model uses {count} {len(used)} features")
+    if hasattr(estimator, "variables_"):
+        show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
+        say(f"uses {estimator.decision_.chosen}: {estimator.decision_.reason}")
+    elif hasattr(estimator, "feature_effects_"):
+        show_effects(estimator.feature_effects_)
+    if hasattr(estimator, "used_features_"):
+        _describe_use(model.encoder.get_feature_names_out(), estimator.used_features_)
 
 
-def show_effects(effects: pd.DataFrame) -> None:
+def _describe_use(names: Any, used: Any) -> None:
+    """Print how many features the model uses, and the names of the fewer part."""
+    if used.all():
+        say(f"the model uses all {len(used)} features")
+        return
+    few, verb = (used, "uses") if 2 * used.sum() <= len(used) else (~used, "does not use")
+    named = ", ".join(map(str, names[few][:SHOWN]))
+    more = f" and {few.sum() - SHOWN} more" if few.sum() > SHOWN else ""
+    say(f"the model uses {used.sum()} of the {len(used)} features; it {verb} {named}{more}")
+
+
+def show_effects(effects: Any) -> None:
     """Print the largest effects, with their intervals and verdicts."""
     order = effects["effect"].abs().sort_values(ascending=False, kind="stable").index
     top = effects.loc[order].head(SHOWN)
     show_table(
         f"Effect on the target with the other features balanced, {len(top)} largest of "
         f"{len(effects)}",
-        ["feature", "effect", "95% interval", "stable"],
+        ["feature", "effect", "95% interval", "verdict" if "verdict" in effects else "stable"],
         [_effect_cells(row) for _, row in top.iterrows()],
     )
 
 
 def _effect_cells(row: Any) -> list[str]:
     interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
-    return [row["feature"], f"{row['effect']:+.3f}", interval, "yes" if row["stable"] else "no"]
+    verdict = row["verdict"] if "verdict" in row else "yes" if row["stable"] else "no"
+    return [row["feature"], f"{row['effect']:+.3f}", interval, verdict]

@@ -1,46 +1,81 @@
-"""What a command says when something goes wrong, and how it ends."""
+"""How a command ends when something goes wrong, and what it prints then."""
 
+import ast
 import errno
+import re
+import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from pathlib import Path
 
 import typer
 
-from stablepred.cli.screen import say
-from stablepred.exceptions import InputError, TableWarning
+from stablepred.cli import options
+from stablepred.cli.screen import NoReader, forget_reader, say
 
 FAILED_CHECK = 1
 BAD_INPUT = 2
+BROKEN_PIPE = 141
+
+# Parameters of functions for tables that are options here, and a value as Python writes it.
+OPTIONS = ("drop", "positive", "overlap", "target", "bins", "by", "force")
+TEXT = r"'[^']*'|\"[^\"]*\""
+VALUE = rf"\[(?:{TEXT}|[^\]'\"])*\]|{TEXT}|[\w.+-]*\w"
 
 
 @contextmanager
-def plain_errors(debug: bool) -> Iterator[None]:
-    """End with one plain message and exit code 2 on bad input; a traceback only to debug."""
+def plain_errors(debug: bool, output: Path | None = None) -> Iterator[None]:
+    """End with one plain message and exit code 2 on bad input; a traceback only to debug.
+
+    Where ``output`` is standard output, messages go to standard error.
+    """
+    before = _stamp(output)
     try:
-        yield
-    except (typer.Exit, BrokenPipeError):
+        with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
+            yield
+    except typer.Exit:
         raise
+    except BrokenPipeError:
+        forget_reader()
     except (Exception, KeyboardInterrupt) as error:
         if debug:
             traceback.print_exc()
-        print(f"error: {_message(error)}", file=sys.stderr)
+        message = in_options(describe(error))
+        if output is not None and isinstance(error, OSError | KeyboardInterrupt):
+            unchanged = _stamp(output) == before
+            message += " Nothing was written." if unchanged else f" {output} was written."
+        print(f"error: {message}", file=sys.stderr)
         raise typer.Exit(BAD_INPUT) from None
+    if isinstance(sys.stdout, NoReader):
+        raise typer.Exit(BROKEN_PIPE)
 
 
-def _message(error: BaseException) -> str:
+def _stamp(path: Path | None) -> object:
+    """What changes when a file or folder is replaced."""
+    if path is None or not path.exists():
+        return None
+    return path.stat().st_ino, path.stat().st_mtime_ns
+
+
+def describe(error: BaseException) -> str:
+    """What went wrong, and what to do about it."""
+    from stablepred.exceptions import InputError
+
     if isinstance(error, KeyboardInterrupt):
-        return "interrupted. Nothing was written."
-    if isinstance(error, InputError | FileNotFoundError):
+        return "interrupted."
+    if isinstance(error, InputError | options.UsageError):
         return str(error)
+    if isinstance(error, FileNotFoundError):
+        return f"{str(error).rstrip('.')}."
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "the disk is full. Nothing was written; free some space and run it again."
+        return "the disk is full; free some space and run it again."
     if isinstance(error, PermissionError):
-        return f"no permission for {error.filename}. Nothing was written; name another place."
+        return f"no permission for {error.filename}; name another path."
     if isinstance(error, OSError):
-        return f"{error}. Nothing was written."
+        return f"{error}."
     if isinstance(error, MemoryError):
         return "not enough memory. Leave columns out with --drop, or take fewer rows."
     if isinstance(error, ValueError):
@@ -48,22 +83,65 @@ def _message(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}. This should not happen; --debug shows where."
 
 
+def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str:
+    """A message of the library in words of the command line.
+
+    Parameters of Python become options: ``drop=['a b']`` is ``--drop 'a b'``. ``parameters`` maps
+    those of estimators to the option that sets them; ``raise tol`` names one without a value.
+    """
+    parameters = parameters or {}
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], parse_value(match[2])
+        if name in parameters:
+            return f"{parameters[name]} {shlex.quote(f'{name}={value}')}"
+        if name == "bins" and isinstance(value, list):
+            return f"--bins {','.join(map(str, value))}"
+        values = value if isinstance(value, list) else [value]
+        return " ".join(
+            f"--{name}" if value is True else f"--{name} {shlex.quote(str(value))}"
+            for value in values
+        )
+
+    names = "|".join([*OPTIONS, *parameters])
+    found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)
+    bare = [f"{parameters[name]} {name}=..." for name in dict.fromkeys(found) if name in parameters]
+    message = re.sub(r"(?<!-)\b(?:the )?bins(?= cut| must| out|\.$)", "--bins", message)
+    message = re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
+    return f"{message} ({', '.join(bare)})" if bare else message
+
+
+def parse_value(text: str) -> object:
+    """A Python literal, or else the text as a string."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
 @contextmanager
-def warnings_as_lines() -> Iterator[None]:
+def warnings_as_lines(parameters: Mapping[str, str] | None = None) -> Iterator[None]:
     """Print the warnings of a block as plain lines when it is over, each once.
 
-    Those about tables are left to the command, which prints them with their place and order.
+    They, and an error that ends the block, name options where the library names ``parameters``.
+    Warnings about tables are left to the command, which prints them in its own order.
     """
+    from stablepred.exceptions import InputError
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
+        except InputError as error:
+            raise type(error)(in_options(str(error), parameters)) from error
         finally:
             for message in dict.fromkeys(str(w.message) for w in caught if _concerns_user(w)):
-                say(f"warning: {message}")
+                say(f"warning: {in_options(message, parameters)}")
 
 
 def _concerns_user(warning: warnings.WarningMessage) -> bool:
     """Whether it is about data or fit, not about tables or the inside of a library."""
+    from stablepred.exceptions import TableWarning
+
     kinds = (UserWarning, RuntimeWarning)
     return issubclass(warning.category, kinds) and not issubclass(warning.category, TableWarning)

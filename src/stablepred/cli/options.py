@@ -1,38 +1,49 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options that several commands share, and the error for what makes no sense."""
 
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-Method = Literal["lr", "dlr", "gbr", "dgbr", "dgbr-paper"]
+STANDARD = Path("-")  # standard input or output
 
-TableArgument = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file.")]
-TablesArgument = Annotated[
-    list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")
+Method = Literal["stable", "lr", "dlr", "gbr", "dgbr", "dgbr-paper"]
+
+Table = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file; - is standard input.")]
+Tables = Annotated[list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")]
+Model = Annotated[Path, typer.Argument(help="Folder that 'stablepred fit' wrote.")]
+Target = Annotated[
+    str | None, typer.Option(help="Outcome column, if its name is not that of training.")
 ]
-ModelArgument = Annotated[Path, typer.Argument(help="Folder that 'stablepred fit' wrote.")]
-TargetOption = Annotated[
-    str | None, typer.Option(help="Outcome column, if it is not called as in training.")
-]
-ByOption = Annotated[
+By = Annotated[
     str | None, typer.Option(help="Column whose values are the environments; numbers are cut.")
 ]
-BinsOption = Annotated[
+Bins = Annotated[
     str | None,
     typer.Option(
         help="Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
         "without them quartiles."
     ),
 ]
-DropOption = Annotated[
+Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; repeat it, or give several with commas."),
 ]
-OverlapOption = Annotated[
+Overlap = Annotated[
     float | None,
     typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
 ]
-SeedOption = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace an older output.")]
-DebugOption = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+CSV = typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
+Force = Annotated[bool, typer.Option("--force", help="Replace an older output.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="A parameter of the method, for example --set max_iter=200; repeat it."
+    ),
+]
+
+
+class UsageError(Exception):
+    """The options do not go together, or not with what is there; the message says what to do."""

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 import stablepred
+from stablepred.cli import options
+from stablepred.cli.guard import plain_errors
+from stablepred.cli.screen import say
 
 RESULTS = Path("results")
 QUICK_RESULTS = RESULTS / "quick"
@@ -37,38 +39,47 @@ def reproduce(
         Path | None,
         typer.Option(help="Folder for records, tables and figures: results, or results/quick."),
     ] = None,
+    debug: options.Debug = False,
 ) -> None:
     """Run the paper's experiments and other studies by name, from a clone of the repository.
 
     A figure of the paper is named by its number, as figure-4, one panel by its letter, as
     figure-4e; "paper" is all of them. What is recorded already is not computed again, so an
     interrupted run continues where it stopped, and a finished one is only drawn again.
+
+    Example: stablepred reproduce tuning-study --seeds 3
     """
-    catalogue = _import_catalogue()
-    names = _check_names(catalogue, names or [])
-    count = seeds if seeds is not None else 2 if quick else 10
-    standard = QUICK_RESULTS if quick else RESULTS
-    folder = standard if output is None else output
-    options = ["--seeds", str(count), "--first-seed", str(first_seed)]
-    options += ["--quick"] if quick else []
-    options += ["--tuned"] if tuned else []
-    options += [] if folder == standard else ["--output", str(folder)]
-    chosen = range(first_seed, first_seed + count)
-    studies = [
-        catalogue.find_study(
-            name,
-            chosen,
-            quick=quick,
-            tuned=tuned,
-            command=shlex.join(["stablepred", "reproduce", name, *options]),
-        )
-        for name in names
-    ]
-    for study in studies:
-        _check_writable(folder / study.folder)
-    for study in studies:
-        for path in study.reproduce(folder / study.folder, jobs):
-            Console().print(f"written: {path}", highlight=False, soft_wrap=True)
+    with plain_errors(debug):
+        catalogue = _import_catalogue()
+        known = f"The studies are: {', '.join(catalogue.NAMES)}; one panel as figure-4e."
+        unknown = [repr(name) for name in names or [] if not catalogue.is_study(name)]
+        if unknown:
+            raise options.UsageError(f"unknown study {', '.join(unknown)}. {known}")
+        if not names:
+            say(known)
+            return
+        count = seeds if seeds is not None else 2 if quick else 10
+        standard = QUICK_RESULTS if quick else RESULTS
+        folder = standard if output is None else output
+        flags = ["--seeds", str(count), "--first-seed", str(first_seed)]
+        flags += ["--quick"] if quick else []
+        flags += ["--tuned"] if tuned else []
+        flags += [] if folder == standard else ["--output", str(folder)]
+        studies = [
+            catalogue.find_study(
+                name,
+                range(first_seed, first_seed + count),
+                quick=quick,
+                tuned=tuned,
+                command=shlex.join(["stablepred", "reproduce", name, *flags]),
+            )
+            for name in dict.fromkeys(names)
+        ]
+        for study in studies:
+            _check_writable(folder / study.folder)
+        for study in studies:
+            for path in study.reproduce(folder / study.folder, jobs):
+                say(f"written: {path}")
 
 
 def _import_catalogue() -> Any:
@@ -78,34 +89,18 @@ def _import_catalogue() -> Any:
             if str(root) not in sys.path:
                 sys.path.insert(0, str(root))
             return importlib.import_module("studies.catalogue")
-    typer.echo(
+    raise options.UsageError(
         "studies come with the repository, not with the installed package: clone it and run "
-        "this command in its folder.",
-        err=True,
+        "this command in its folder."
     )
-    raise typer.Exit(2)
-
-
-def _check_names(catalogue: Any, names: list[str]) -> list[str]:
-    """The names without repetition; where one is unknown, or none given, the list of all."""
-    unknown = [name for name in names if not catalogue.is_study(name)]
-    if names and not unknown:
-        return list(dict.fromkeys(names))
-    for name in unknown:
-        typer.echo(f"unknown study {name!r}.", err=True)
-    known = ", ".join(catalogue.NAMES)
-    typer.echo(f"The studies are: {known}; one panel by its letter, as figure-4e.", err=bool(names))
-    raise typer.Exit(2 if names else 0)
 
 
 def _check_writable(folder: Path) -> None:
-    """Report before anything is run if the records cannot be written."""
+    """Raise before anything is run if the records cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "records.jsonl").open("a").close()
     except OSError as error:
-        typer.echo(
-            f"cannot write to {folder}: {error.strerror}. Choose another folder with --output.",
-            err=True,
-        )
-        raise typer.Exit(2) from None
+        raise options.UsageError(
+            f"cannot write to {folder}: {error.strerror}. Choose another folder with --output."
+        ) from None

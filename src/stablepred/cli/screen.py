@@ -1,5 +1,8 @@
 """What commands print: lines and tables on standard output, progress on standard error."""
 
+import io
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -18,9 +21,22 @@ from rich.table import Table
 from rich.text import Text
 
 
+class NoReader(io.StringIO):
+    """Takes what is printed once the reader of our output has left, as ``head -1`` does."""
+
+
 def say(line: str) -> None:
-    """Print a line as it is, however long; names of columns may look like markup."""
-    Console().print(Text(line), soft_wrap=True)
+    """Print a line as it is, however long, and at once."""
+    try:
+        print(line, flush=True)
+    except BrokenPipeError:
+        forget_reader()
+
+
+def forget_reader() -> None:
+    """Let the work go on without a reader; the exit code will tell."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # for what is still in a buffer
+    sys.stdout = NoReader()
 
 
 def show_table(
@@ -40,13 +56,15 @@ def show_table(
             table.add_section()
         table.add_row(*(Text(cell) for cell in row))
     console = Console()
-    console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
+    with console.capture() as printed:
+        console.print(Text(title, style="bold"), soft_wrap=True)
+        console.print(table)
+    say(printed.get().removesuffix("\n"))
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal; yields a function that is told the share that is done."""
+    """A bar on a terminal; yields a function that takes the share that is done."""
     with _shown(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)

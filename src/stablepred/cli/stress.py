@@ -1,48 +1,38 @@
 """``stablepred stress``: which features a model must be able to trust."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import pandas as pd
-import typer
-
+from stablepred.cli import options
 from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.options import (
-    DebugOption,
-    ForceOption,
-    ModelArgument,
-    SeedOption,
-    TableArgument,
-    TargetOption,
-)
 from stablepred.cli.output import check_file, new_file
 from stablepred.cli.screen import say, show_table, working
-from stablepred.cli.tables import labelled, load_model
-from stablepred.evaluation.reports import StressReport, stress_test
-from stablepred.tables.table_encoder import surprise_lines
 
 SHOWN = 15  # features in the printed table
 
 
 def stress(
-    model: ModelArgument,
-    table: TableArgument,
-    target: TargetOption = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for all features and rates.")
-    ] = None,
-    seed: SeedOption = 0,
-    force: ForceOption = False,
-    debug: DebugOption = False,
+    model: options.Model,
+    table: options.Table,
+    target: options.Target = None,
+    output: Annotated[Path | None, options.CSV] = None,
+    seed: options.Seed = 0,
+    force: options.Force = False,
+    debug: options.Debug = False,
 ) -> None:
     """Find what breaks a model: make each feature in turn agree or disagree with the outcome.
 
     Rows are resampled so that a feature equals the outcome in a share of .1, .2 ... .9 of them.
     The features with the largest error at any share come first.
+
+    Example: stablepred stress model train.csv
     """
-    with plain_errors(debug):
-        if output is not None:
-            check_file(output, force=force)
+    with plain_errors(debug, output):
+        from stablepred.cli.tables import labelled, load_model
+        from stablepred.evaluation.reports import stress_test
+        from stablepred.tables.encoder import surprise_lines
+
+        check_file(output, force=force)
         fitted = load_model(model)
         rows = labelled(fitted, table, target)
         for line in surprise_lines(rows.surprises):
@@ -50,14 +40,15 @@ def stress(
         with warnings_as_lines(), working("resampling rows for each feature"):
             probability = fitted.estimator.predict_proba(rows.features)[:, 1]
             report = stress_test(probability, rows.features, rows.y, random_state=seed)
-        _show(report)
         if output is not None:
             with new_file(output, force=force) as temporary:
                 report.to_frame().to_csv(temporary)
+        _show(report)
+        if output is not None:
             say(f"written: {output}")
 
 
-def _show(report: StressReport) -> None:
+def _show(report: Any) -> None:
     errors = report.errors
     say(f"RMSE as the rows are: {report.observed:.4f}")
     show_table(
@@ -70,7 +61,7 @@ def _show(report: StressReport) -> None:
         say(f"not tested: {name} ({reason})")
 
 
-def _cells(name: str, row: pd.Series) -> list[str]:
+def _cells(name: str, row: Any) -> list[str]:
     return [
         name,
         f"{row['agreement']:.2f}",

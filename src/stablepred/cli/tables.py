@@ -1,20 +1,26 @@
 """Reading models and tables for the commands."""
 
-from collections.abc import Sequence
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 import stablepred
+from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
 from stablepred.tables.columns import Surprise
+from stablepred.tables.encoder import surprise_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.table_encoder import listed, surprise_lines, unknown_column
+from stablepred.tables.messages import listed, unknown_column
 from stablepred.tables.table_model import TableModel
 from stablepred.worlds.environment import Environment
 
@@ -32,26 +38,47 @@ def load_model(folder: Path) -> TableModel:
     return model
 
 
+@contextmanager
+def opened(path: Path) -> Iterator[TableFile]:
+    """The table at a path; what can be read only once, as standard input, is copied first."""
+    if path != STANDARD and not path.is_fifo():
+        yield open_table(path)
+        return
+    name = "standard input" if path == STANDARD else str(path)
+    with TemporaryDirectory() as folder:
+        copy = Path(folder, "table")
+        source = nullcontext(sys.stdin.buffer) if path == STANDARD else path.open("rb")
+        with source as stream, copy.open("wb") as content:
+            shutil.copyfileobj(stream, content)
+        try:
+            yield open_table(copy)
+        except InputError as error:
+            raise InputError(str(error).replace(str(copy), name)) from None
+
+
 def read(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """All rows of some columns, with progress."""
     with progress(f"reading {file.path.name}") as report:
         return file.read(columns, report)
 
 
-def dropped_columns(
-    given: Sequence[str] | None, columns: Sequence[str], target: str | None
-) -> list[str]:
-    """The columns to leave out; a name with commas in it that is no column is several."""
-    names: list[str] = []
-    for entry in given or ():
-        parts = [entry] if entry in columns else [part.strip() for part in entry.split(",")]
+def select_columns(
+    file: TableFile, drop: Sequence[str] | None, target: str | None
+) -> tuple[list[str], list[str]]:
+    """The columns to read and those to leave out; a name that is no column may be several."""
+    if target is not None and target not in file.columns:
+        raise unknown_column(target, file.columns, "target")
+    dropped: list[str] = []
+    for entry in drop or ():
+        parts = [entry] if entry in file.columns else [part.strip() for part in entry.split(",")]
         for name in parts:
-            if name not in columns:
-                raise unknown_column(name, list(columns), "column to drop")
-        names += parts
-    if target in names:
+            if name not in file.columns:
+                raise unknown_column(name, file.columns, "column to drop")
+        dropped += parts
+    if target in dropped:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
-    return list(dict.fromkeys(names))
+    kept = [name for name in file.columns if name not in dropped]
+    return kept, list(dict.fromkeys(dropped))
 
 
 def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:
@@ -74,15 +101,15 @@ class Labelled:
 
 def labelled(model: TableModel, path: Path, target: str | None, by: str | None = None) -> Labelled:
     """Read what the model uses, the outcome, and the column that tells environments."""
-    file = open_table(path)
     outcome = model.target.name if target is None else target
     extra = {"target": outcome} if by is None else {"target": outcome, "column": by}
-    for what, name in extra.items():
-        if name not in file.columns:
-            raise unknown_column(name, file.columns, f"{path}: {what}")
-    model.encoder.check_has_columns(file.columns)
-    say_ignored(model, file, *extra.values())
-    frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra.values()])))
+    with opened(path) as file:
+        for what, name in extra.items():
+            if name not in file.columns:
+                raise unknown_column(name, file.columns, f"{path}: {what}")
+        model.encoder.check_has_columns(file.columns)
+        say_ignored(model, file, *extra.values())
+        frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra.values()])))
     y = model.target.encode(frame[outcome])
     features, surprises = model.encoder.encode(frame)
     return Labelled(features, y, None if by is None else frame[by], surprises)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from stablepred.cli.guard import describe
 from stablepred.cli.screen import say
 from stablepred.exceptions import InputError
 from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint
@@ -19,7 +20,7 @@ def check_unfinished(checkpoint: Path, *, resume: bool, force: bool) -> None:
     """Go on from an unfinished fit, discard it, or refuse to decide which."""
     if resume:
         found = checkpoint.exists()
-        say(f"going on from {checkpoint}" if found else "no unfinished fit: starting anew")
+        say(f"going on from {checkpoint}" if found else "no unfinished fit: starting again")
     elif checkpoint.exists():
         read_checkpoint(checkpoint)  # what is no checkpoint is not discarded
         if not force:
@@ -32,14 +33,15 @@ def check_unfinished(checkpoint: Path, *, resume: bool, force: bool) -> None:
 
 
 @contextmanager
-def interruptible(checkpoint: Path) -> Iterator[None]:
-    """On Ctrl-C say how to go on, where there is something to go on from."""
+def resumable(checkpoint: Path) -> Iterator[None]:
+    """Keep the checkpoint until the block is done; where it ends early, say how to go on."""
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, OSError) as error:
         if not checkpoint.exists():
             raise
         raise InputError(
-            f"interrupted. What was done so far is in {checkpoint}; run it again with --resume to "
-            "go on."
+            f"{describe(error)} What was done so far is in {checkpoint}; run it again with "
+            "--resume to go on."
         ) from None
+    remove_checkpoint(checkpoint)

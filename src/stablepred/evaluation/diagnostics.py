@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.io.save import storable
+from stablepred.io.values import check_numbers
 from stablepred.weights.raw import RawSums, imbalance_from
 
 FloatArray = NDArray[np.float64]
@@ -74,6 +75,18 @@ class BalanceReport:
             columns[f"largest_{label}"] = np.abs(gaps).max(axis=1)
             columns[f"rms_{label}"] = np.sqrt((gaps**2).sum(axis=1) / max(len(gaps) - 1, 1))
         return pd.DataFrame(columns, index=pd.Index(self.before.index, name="treatment"))
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless both tables have the same names and hold differences."""
+        names = list(self.before.index)
+        axes = [list(axis) for table in (self.before, self.after) for axis in table.axes]
+        if not names or len(set(names)) < len(names) or any(axis != names for axis in axes):
+            raise ValueError("the balance report must have the same names on all sides")
+        for table in (self.before, self.after):
+            shape = (len(names), len(names))
+            check_numbers(table.to_numpy(), "the balance report", shape, low=-1.01, high=1.01)
+        if self.n_rows < 1 or not 0 < self.effective_share <= 1 + 1e-9:
+            raise ValueError("the balance report has no sensible number of rows")
 
     def __str__(self) -> str:
         worst = self.worst_after

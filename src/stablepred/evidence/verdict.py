@@ -18,6 +18,8 @@ from stablepred.evidence.explaining_away import (
     share_through_outcome,
 )
 from stablepred.exceptions import InputError
+from stablepred.outcomes.base import Outcome
+from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample
 
 
@@ -59,7 +61,9 @@ class Verdict:
         return np.asarray(norm.sf(z - CAUSE_Z))
 
 
-def judge(sample: Sample, w: Tensor, evidence: Iterable[Evidence]) -> Verdict:
+def judge(
+    sample: Sample, w: Tensor, evidence: Iterable[Evidence], outcome: Outcome = BINARY
+) -> Verdict:
     """Ask every kind of evidence; the first that finds a stable feature decides."""
     found = {kind.name: kind(sample, w) for kind in evidence}
     scores = {name: given for name, given in found.items() if given is not None}
@@ -70,27 +74,33 @@ def judge(sample: Sample, w: Tensor, evidence: Iterable[Evidence]) -> Verdict:
         )
     deciding = [name for name, given in scores.items() if given.stable.any()]
     kind = deciding[0] if deciding else next(iter(scores))
-    return Verdict(scores, kind, scores[kind].stable, share_through_outcome(sample))
+    return Verdict(scores, kind, scores[kind].stable, share_through_outcome(sample, outcome))
 
 
-def make_evidence(evidence: Any, seed: int) -> list[Evidence]:
+def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[Evidence]:
     """The kinds of evidence that are asked for: ``"auto"``, names, or objects."""
     known: dict[str, Evidence] = {
-        ExplainingAway.name: ExplainingAway(),
+        ExplainingAway.name: ExplainingAway(outcome),
         WeightedEffect.name: WeightedEffect(seed),
     }
     if isinstance(evidence, str):
         evidence = list(known) if evidence == "auto" else [evidence]
+    if not isinstance(evidence, Iterable):
+        raise _refuse(evidence, known)
     kinds = []
     for kind in evidence:
         if isinstance(kind, str) and kind not in known:
-            raise InputError(
-                f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, "
-                f"but has {kind!r}."
-            )
+            raise _refuse(kind, known)
         if not isinstance(kind, str) and not (callable(kind) and hasattr(kind, "name")):
             raise InputError(f"{kind!r} is no evidence: it has no name or cannot be called.")
         kinds.append(known[kind] if isinstance(kind, str) else kind)
     if not kinds:
         raise InputError("evidence is an empty list. Use evidence='auto'.")
     return kinds
+
+
+def _refuse(found: Any, known: Iterable[str]) -> InputError:
+    return InputError(
+        f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, but has "
+        f"{found!r}."
+    )

@@ -52,7 +52,7 @@ class LinearHeads:
             survivors = head.beta != 0
             if recipe.refit is not False and survivors.any():
                 head = self._fit_columns(sample, w, survivors, 0.0, head)
-            predictors.append(Predictor(head))
+            predictors.append(Predictor(head, outcome=self.settings.outcome))
         return predictors
 
     def _fit_columns(

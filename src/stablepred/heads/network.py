@@ -42,7 +42,7 @@ class NetworkHeads:
         for recipe in recipes:
             if recipe.refit is False:
                 head = fit_last_head(sample, z, sample.mass * w, self.settings, recipe.l1, head)
-                predictors.append(Predictor(head, self.network))
+                predictors.append(Predictor(head, self.network, outcome=self.settings.outcome))
             else:
                 predictors.append(self._refit(sample, w, recipe))
         return predictors
@@ -77,8 +77,8 @@ class NetworkHeads:
         assert solution.network is not None
         phi = solution.network.encode(part.x)
         last = fit_last_head(part, phi, part.mass, settings, recipe.l1, solution.head)
-        predictor = Predictor(last, solution.network.widen(inputs), not solution.unfinished)
-        return predictor, solution.head
+        wide, converged = solution.network.widen(inputs), not solution.unfinished
+        return Predictor(last, wide, converged, settings.outcome), solution.head
 
     def _penalty(self, sample: Sample, v: Tensor, recipe: Recipe) -> float:
         """How many times the usual penalty a refit needs: the more, the fewer rows are effective.

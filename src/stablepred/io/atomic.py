@@ -4,7 +4,6 @@ import ctypes
 import os
 import secrets
 import shutil
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from stablepred.exceptions import InputError
 
 PathLike = str | os.PathLike[str]
-AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # constants of Linux
 
 
 def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | None = None) -> None:
@@ -62,10 +61,11 @@ def check_writable(folder: Path) -> None:
 
 @contextmanager
 def new_folder(path: PathLike) -> Iterator[Path]:
-    """Yield an empty folder to fill; it is the folder at ``path`` when the block is done.
+    """Yield an empty folder to fill with files; it is at ``path`` when the block is done.
 
     An older folder stays until then, and for good when the block fails. On Linux the two change
-    places in one step; elsewhere there is a moment between two renames.
+    places in one step. Where the system or the file system cannot do that, the files are replaced
+    one by one: each is always there, old or new, but for a moment not all are of one kind.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_dir():
@@ -80,35 +80,29 @@ def new_folder(path: PathLike) -> Iterator[Path]:
         if not target.exists():
             os.rename(new, target)
         elif not _exchange(new, target):
-            _rename_twice(new, target)
-    except BaseException:
+            _replace_files(new, target)
+        _sync_folder(target.parent)
+    finally:  # what is left there is the older folder, or an unfinished one
         shutil.rmtree(new, ignore_errors=True)
-        raise
-    _sync_folder(target.parent)
-    shutil.rmtree(new, ignore_errors=True)  # the older folder, if there was one
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two paths change places in one step; False where the system cannot."""
-    try:
-        renameat2 = ctypes.CDLL(None, use_errno=True).renameat2 if sys.platform == "linux" else None
-    except (AttributeError, OSError):
-        return False
+    """Let two paths change places in one step; False where that is not possible."""
     names = os.fsencode(one), os.fsencode(other)
-    return renameat2 is not None and not renameat2(
-        AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE
-    )
+    with suppress(AttributeError, OSError, TypeError):  # a system without renameat2
+        rename = ctypes.CDLL(None).renameat2
+        return bool(rename(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0)
+    return False
 
 
-def _rename_twice(new: Path, target: Path) -> None:
-    old = _name_beside(target)
-    os.rename(target, old)
-    try:
-        os.rename(new, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+def _replace_files(new: Path, target: Path) -> None:
+    """Move the files of a folder into another one, and remove what else is there."""
+    names = sorted(os.listdir(new))
+    for name in names:
+        os.replace(new / name, target / name)
+    for name in set(os.listdir(target)) - set(names):
+        (target / name).unlink()
+    _sync_folder(target)
 
 
 def _name_beside(target: Path, suffix: str = "") -> Path:

@@ -6,13 +6,14 @@ killed leaves the checkpoint before it, and at most one stray file, which the ne
 
 import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stablepred.exceptions import CheckpointError, InputError
 from stablepred.io.atomic import PathLike, write_file
-from stablepred.io.codec import decoded_value, encoded
-from stablepred.io.container import packed, unpacked
+from stablepred.io.codec import decode, encode
+from stablepred.io.container import Arrays, pack, unpack
 
 KIND = "checkpoint"
 
@@ -20,19 +21,15 @@ KIND = "checkpoint"
 def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
     """Write ``content`` to ``path``, completely or not at all.
 
-    Raises
-    ------
-    CheckpointError
-        When it has no place in one file, or when another process writes to the same path.
+    CheckpointError where it does not fit into one file, or another process writes to the path.
     """
-    arrays: dict[str, Any] = {}
-    value = encoded(content, KIND, arrays)
+    name, arrays = os.fspath(path), Arrays()
     try:
-        blob = packed(value, arrays, KIND)
+        blob = pack(encode(content, KIND, arrays), arrays, KIND)
     except ValueError as error:
         raise CheckpointError(
-            f"the state of this fit cannot be kept in {os.fspath(path)}: {str(error).rstrip('.')}. "
-            "Fit without a checkpoint."
+            f"the state of this fit cannot be kept in {name}: {str(error).rstrip('.')}. Fit "
+            "without a checkpoint."
         ) from error
     try:
         write_file(path, blob, temporary_beside(path))
@@ -40,25 +37,18 @@ def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
         if not Path(path).parent.is_dir():
             raise
         raise CheckpointError(
-            f"another fit is writing to the checkpoint {os.fspath(path)}. Give each a file of its "
-            "own."
+            f"another fit is writing to the checkpoint {name}. Give each a file of its own."
         ) from error
 
 
 def read_checkpoint(path: PathLike) -> Any:
-    """Read what :func:`write_checkpoint` wrote.
-
-    Raises
-    ------
-    CheckpointError
-        When the file is damaged, or no checkpoint.
-    """
+    """Read what :func:`write_checkpoint` wrote; CheckpointError where it is anything else."""
     name = os.fspath(path)
     if not Path(path).is_file():
         raise InputError(f"{name} is no file; give the name of a file for the checkpoint.")
     try:
-        content, arrays = unpacked(path, KIND)
-        return decoded_value(content[KIND], arrays)
+        content, arrays = unpack(path, KIND)
+        return decode(content[KIND], arrays)
     except Exception as error:
         raise CheckpointError(
             f"{name} is not a sound checkpoint of a fit: {str(error).rstrip('.')}. Remove it to "
@@ -66,8 +56,20 @@ def read_checkpoint(path: PathLike) -> Any:
         ) from error
 
 
+@dataclass(frozen=True)
+class KeptFile(os.PathLike[str]):
+    """A checkpoint that the fit leaves in place when it is done, for its owner to remove."""
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
 def remove_checkpoint(path: PathLike) -> None:
     """Remove a checkpoint, and what a killed write may have left beside it."""
+    if isinstance(path, KeptFile):
+        return
     Path(os.path.realpath(path)).unlink(missing_ok=True)
     temporary_beside(path).unlink(missing_ok=True)
 

@@ -1,26 +1,29 @@
-"""Which classes may stand in a file, and how objects come back from their stored state.
+"""Which classes a file may hold, and how objects are made again from their stored state.
 
 The constructor is called with its parameters. Fitted attributes of estimators, whose names end in
-"_", are set after that. Whatever is annotated must have the type that its annotation says.
+"_", are set after that. Whatever is annotated must have the type that its annotation says. Then
+the object checks itself (``check_stored``).
 """
 
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from numbers import Real
 from typing import Any, TypeVar, get_args, get_origin
 
 import numpy as np
-import pandas as pd
 from sklearn.base import BaseEstimator
 
+from stablepred.io.sklearn_models import RETIRED, check_sklearn_model, find_sklearn_class
 from stablepred.io.values import brief
 
 T = TypeVar("T", bound=type)
+EMPTY = inspect.Parameter.empty
 
+_KINDS: dict[Any, Any] = {None: types.NoneType, float: Real, Sequence: list | tuple | np.ndarray}
 _classes: dict[str, type] = {}
 
 
@@ -28,129 +31,99 @@ def storable(cls: T) -> T:
     """Class decorator: allow objects of this class in model files.
 
     Its attributes are the parameters of its constructor (a dataclass, say); an estimator has fitted
-    attributes besides. A class with more to say about what is valid than the types of its
-    parameters has a method ``check_stored``, which raises ValueError. Parameters that are about
-    a run and not about the model are named in ``not_stored``, and have a default.
+    attributes besides. A method ``check_stored(self)``, if there is one, raises ValueError unless
+    the object could have been fitted and can predict. Parameters that are about a run and not about
+    the model are named in ``not_stored``, and have a default.
     """
     _classes[cls.__name__] = cls
     return cls
 
 
-def registered(name: str) -> type | None:
-    """The class that was registered under this name."""
+def find_class(name: str) -> type | None:
+    """The class that is stored under this name."""
     if name not in _classes:  # perhaps its module is not imported yet
         for face in map(import_module, ("stablepred", "stablepred.data")):
             for public in face.__all__:
                 getattr(face, public)
-    return _classes.get(name)
+    return _classes.get(name) or find_sklearn_class(name)
 
 
 def not_stored(cls: type) -> tuple[str, ...]:
-    """Parameters that have no place in a file."""
+    """Parameters that do not belong in a file."""
     return getattr(cls, "not_stored", ())
 
 
+def check(model: Any) -> None:
+    """Raise ValueError unless the object could have been fitted and can be used."""
+    if find_sklearn_class(type(model).__name__) is type(model):
+        check_sklearn_model(model)
+    elif hasattr(model, "check_stored"):
+        model.check_stored()
+
+
 @cache
-def parameters_of(cls: type) -> Mapping[str, inspect.Parameter]:
-    """The parameters of a class's constructor."""
+def _parameters(cls: type) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(cls, eval_str=True).parameters
 
 
 @cache
-def hints_of(cls: type) -> Mapping[str, Any]:
-    """The annotated attributes of a class."""
-    return typing.get_type_hints(cls)
+def _hints(cls: type) -> Mapping[str, Any]:
+    annotations = {name: p.annotation for name, p in _parameters(cls).items()}
+    return typing.get_type_hints(cls) | {k: v for k, v in annotations.items() if v is not EMPTY}
 
 
-def built(cls: type, state: dict[str, Any]) -> Any:
-    """An object of ``cls`` from its stored state."""
-    parameters = {
-        name: parameter
-        for name, parameter in parameters_of(cls).items()
-        if name not in not_stored(cls)
-    }
+def build(cls: type, state: dict[str, Any]) -> Any:
+    """Make an object of ``cls`` from its stored state, and check it."""
+    parameters = {k: p for k, p in _parameters(cls).items() if k not in not_stored(cls)}
+    if find_sklearn_class(cls.__name__) is cls:
+        state = {k: value for k, value in state.items() if k in parameters or k not in RETIRED}
+    for name, value in state.items():
+        if name not in parameters:
+            _check_fitted_name(cls, name)
+        if not conforms(value, _hints(cls).get(name, Any)):
+            raise ValueError(f"{name} of a {cls.__name__} cannot be {brief(value)}")
     given = {name: value for name, value in state.items() if name in parameters}
-    fitted = {name: value for name, value in state.items() if name not in parameters}
-    _check_names(cls, fitted)
-    _check_types(cls, given, {name: p.annotation for name, p in parameters.items()})
-    _check_types(cls, fitted, hints_of(cls))
-    missing = [
-        name
-        for name, parameter in parameters.items()
-        if name not in given and parameter.default is inspect.Parameter.empty
-    ]
-    if missing:
-        raise ValueError(f"the {cls.__name__} lacks {missing}")
+    required = {name for name, p in parameters.items() if p.default is EMPTY}
+    if required - given.keys():
+        raise ValueError(f"the {cls.__name__} lacks {sorted(required - given.keys())}")
     result = cls(**given)
-    for name, value in fitted.items():
-        setattr(result, name, value)
+    for name, value in state.items():
+        if name not in given:
+            setattr(result, name, value)
+    check(result)
     return result
 
 
-def _check_names(cls: type, fitted: dict[str, Any]) -> None:
-    """Fitted attributes only: nothing private, and nothing that the class has already."""
-    for name in fitted:
-        own = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
-        if not own or name.startswith("_") or hasattr(cls, name):
-            raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
-
-
-def _check_types(cls: type, given: dict[str, Any], hints: Mapping[str, Any]) -> None:
-    for name, value in given.items():
-        hint = hints.get(name, inspect.Parameter.empty)
-        if hint is not inspect.Parameter.empty and not conforms(value, hint):
-            raise ValueError(f"{name} of a {cls.__name__} cannot be {brief(value)}")
+def _check_fitted_name(cls: type, name: str) -> None:
+    """Refuse all but fitted attributes: what is private, and what the class has already."""
+    fitted = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
+    if not fitted or name.startswith("_") or hasattr(cls, name):
+        raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
 
 
 def conforms(value: Any, hint: Any) -> bool:
     """Whether a value is of the annotated type, through unions and containers."""
-    origin, arguments = get_origin(hint), get_args(hint)
+    origin: Any = get_origin(hint) or hint
+    arguments = get_args(hint)
     if origin in (typing.Union, types.UnionType):
         return any(conforms(value, argument) for argument in arguments)
     if origin is typing.Literal:
         return value in arguments
-    check = _CHECKS.get(origin or hint)
-    if check is not None:
-        return check(value, arguments)
-    return not isinstance(hint, type) or isinstance(value, hint)
-
-
-def _sequence(*kinds: type[Any]) -> Callable[[Any, tuple[Any, ...]], bool]:
-    def check(value: Any, arguments: tuple[Any, ...]) -> bool:
-        if not isinstance(value, kinds):
-            return False
-        parts = value.tolist() if isinstance(value, np.ndarray) else list(value)
-        if kinds == (tuple,) and arguments and arguments[1:] != (Ellipsis,):
-            return len(parts) == len(arguments) and all(map(conforms, parts, arguments))
-        return all(conforms(part, item) for part in parts for item in arguments[:1])
-
-    return check
-
-
-def _mapping(value: Any, arguments: tuple[Any, ...]) -> bool:
-    key, item = arguments or (Any, Any)
-    return isinstance(value, dict) and all(
-        conforms(name, key) and conforms(part, item) for name, part in value.items()
-    )
-
-
-def _array(value: Any, arguments: tuple[Any, ...]) -> bool:
-    """``NDArray[np.float64]`` and the like."""
-    if not isinstance(value, np.ndarray):
+    if origin is Any or not (origin is None or isinstance(origin, type)):
+        return True
+    kind: Any = _KINDS.get(origin, origin)
+    if not isinstance(value, kind):
         return False
-    scalar = get_args(arguments[1])[:1] if len(arguments) > 1 else ()
-    return all(not isinstance(kind, type) or issubclass(value.dtype.type, kind) for kind in scalar)
+    if origin is np.ndarray:  # NDArray[np.float64] and the like
+        scalars = get_args(arguments[1]) if arguments else ()
+        return all(issubclass(value.dtype.type, scalar) for scalar in scalars if scalar is not Any)
+    if origin is dict and arguments:
+        return _all_conform(value, arguments[0]) and _all_conform(value.values(), arguments[1])
+    if origin is tuple and arguments and arguments[1:] != (Ellipsis,):
+        return len(value) == len(arguments) and all(map(conforms, value, arguments))
+    return not arguments or _all_conform(value, arguments[0])
 
 
-_CHECKS: dict[Any, Callable[[Any, tuple[Any, ...]], bool]] = {
-    Any: lambda value, arguments: True,
-    None: lambda value, arguments: value is None,
-    types.NoneType: lambda value, arguments: value is None,
-    float: lambda value, arguments: isinstance(value, Real),
-    list: _sequence(list),
-    tuple: _sequence(tuple),
-    Sequence: _sequence(list, tuple, np.ndarray),
-    dict: _mapping,
-    np.ndarray: _array,
-    pd.DataFrame: lambda value, arguments: isinstance(value, pd.DataFrame),
-}
+def _all_conform(values: Any, hint: Any) -> bool:
+    parts = values.tolist() if isinstance(values, np.ndarray) else values
+    return all(conforms(part, hint) for part in parts)

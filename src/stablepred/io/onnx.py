@@ -18,40 +18,42 @@ import numpy as np
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.io.atomic import write_file
-from stablepred.io.rules import check
+from stablepred.io.objects import check
 
 OPSET = 18
 IR_VERSION = 8  # the one that came with this opset, so that older runtimes read the file
 
 
-def write_onnx(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write the graph of a fitted classifier to ``path``, completely or not at all."""
-    onnx = _onnx()
-    try:
-        check(model)
-    except ValueError as error:
-        reason = str(error).rstrip(".")
-        raise InputError(f"this {type(model).__name__} cannot be exported: {reason}.") from error
-    proto = _Graph(onnx, model).proto()
-    onnx.checker.check_model(proto, full_check=True)
-    write_file(path, proto.SerializeToString())
+def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool = True) -> None:
+    """Write the graph of a fitted classifier to ``path``, completely or not at all.
 
-
-def _onnx() -> Any:
+    The graph is made from ``coef_``, ``intercept_``, ``encoders_``, ``pairs_``, ``dichotomizer_``
+    (where the features are cut) and ``classes_``. Where there are encoders, ``on_embedding`` says
+    whether ``coef_`` multiplies their embedding or the features.
+    """
     try:
         import onnx
     except ImportError as error:
         raise InputError(
             "to_onnx needs ONNX, which is not installed: pip install 'stablepred[onnx]'."
         ) from error
-    return onnx
+    try:
+        check(model)
+    except ValueError as error:
+        reason = str(error).rstrip(".")
+        raise InputError(f"this {type(model).__name__} cannot be exported: {reason}.") from error
+    proto = _Graph(onnx, model, on_embedding).proto()
+    onnx.checker.check_model(proto, full_check=True)
+    write_file(path, proto.SerializeToString())
 
 
 class _Graph:
     """Collects nodes and constants; every method that adds nodes returns the name of the result."""
 
-    def __init__(self, onnx: Any, model: Any) -> None:
+    def __init__(self, onnx: Any, model: Any, on_embedding: bool) -> None:
         self.onnx, self.model = onnx, model
+        self.encoders = model.encoders_ if on_embedding else []
+        self.cut = getattr(model, "dichotomizer_", None)
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
@@ -63,23 +65,20 @@ class _Graph:
         labels = _labels(model.classes_)
         self._label(score, labels)
         self._probabilities(score)
-        graph = helper.make_graph(
-            self.nodes,
-            type(model).__name__,
-            [helper.make_tensor_value_info("X", kinds.DOUBLE, ["rows", model.n_features_in_])],
-            [
-                helper.make_tensor_value_info("label", self._kind(labels), ["rows"]),
-                helper.make_tensor_value_info("probabilities", kinds.DOUBLE, ["rows", 2]),
-            ],
-            self.constants,
-        )
+        describe = helper.make_tensor_value_info
+        inputs = [describe("X", kinds.DOUBLE, ["rows", model.n_features_in_])]
+        outputs = [
+            describe("label", helper.np_dtype_to_tensor_dtype(labels.dtype), ["rows"]),
+            describe("probabilities", kinds.DOUBLE, ["rows", 2]),
+        ]
+        name = type(model).__name__
         proto = helper.make_model(
-            graph,
+            helper.make_graph(self.nodes, name, inputs, outputs, self.constants),
             opset_imports=[helper.make_opsetid("", OPSET)],
             ir_version=IR_VERSION,
             producer_name="stablepred",
             producer_version=__version__,
-            doc_string=f"{type(model).__name__}: probability of each class, in double precision.",
+            doc_string=f"{name}: probability of each class, in double precision.",
         )
         helper.set_model_props(proto, _notes(model))
         return proto
@@ -94,58 +93,39 @@ class _Graph:
 
     def constant(self, values: Any) -> str:
         """Add a constant array and name it."""
-        array = np.asarray(values)
         name = f"constant_{len(self.constants)}"
-        if array.dtype == object:
-            texts = [str(text).encode() for text in array]
-            kind = self.onnx.TensorProto.STRING
-            tensor = self.onnx.helper.make_tensor(name, kind, array.shape, texts)
-        else:
-            tensor = self.onnx.numpy_helper.from_array(np.ascontiguousarray(array), name)
-        self.constants.append(tensor)
+        array = np.ascontiguousarray(values)
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def _kind(self, array: np.ndarray) -> int:
-        if array.dtype == object:
-            return int(self.onnx.TensorProto.STRING)
-        return int(self.onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
-
     def as_double(self, name: str) -> str:
-        """Truth values as 0/1."""
+        """Booleans as 0/1."""
         return self.node("Cast", name, to=self.onnx.TensorProto.DOUBLE)
 
     # --- the steps of prediction ---
 
     def _scores(self) -> str:
         """Log-odds of the positive class: (n, 1)."""
-        model, features = self.model, self._features()
-        z = features if model._head_on_features() else self._embedding(features)
-        product = self.node("MatMul", z, self.constant(model.coef_.T))
-        return self.node("Add", product, self.constant(model.intercept_))
+        features = self._features()
+        z = self._embedding(features) if self.encoders else features
+        product = self.node("MatMul", z, self.constant(self.model.coef_.T))
+        return self.node("Add", product, self.constant(self.model.intercept_))
 
     def _features(self) -> str:
         """0/1 features: (n, p)."""
-        if self.model.dichotomize is None:
+        if self.cut is None:
             return "X"
-        cut = self.model.dichotomizer_
-        return self.as_double(
-            self.node("Greater", "X", self.constant(cut.thresholds_ + cut.tolerances_))
-        )
+        edges = self.constant(self.cut.thresholds_ + self.cut.tolerances_)
+        return self.as_double(self.node("Greater", "X", edges))
 
     def _embedding(self, features: str) -> str:
         """phi(x) of all encoders side by side: (n, d)."""
-        wide = self._with_products(features)
-        embedded = [self._encoder(wide, layers) for layers in self.model.encoders_]
+        if self.model.pairs_:
+            sides = [self.constant(side) for side in np.array(self.model.pairs_, dtype=np.int64).T]
+            first, second = (self.node("Gather", features, side, axis=1) for side in sides)
+            features = self.node("Concat", features, self.node("Mul", first, second), axis=1)
+        embedded = [self._encoder(features, layers) for layers in self.encoders]
         return embedded[0] if len(embedded) == 1 else self.node("Concat", *embedded, axis=1)
-
-    def _with_products(self, features: str) -> str:
-        if not self.model.pairs_:
-            return features
-        sides = np.array(self.model.pairs_, dtype=np.int64).T
-        first, second = (
-            self.node("Gather", features, self.constant(side), axis=1) for side in sides
-        )
-        return self.node("Concat", features, self.node("Mul", first, second), axis=1)
 
     def _encoder(self, hidden: str, layers: list[tuple[np.ndarray, np.ndarray]]) -> str:
         for weight, bias in layers:
@@ -155,8 +135,8 @@ class _Graph:
 
     def _label(self, score: str, labels: np.ndarray) -> None:
         positive = self.node("Greater", score, self.constant(0.0))
-        place = self.node("Cast", positive, to=self.onnx.TensorProto.INT64)
-        flat = self.node("Reshape", place, self.constant(np.array([-1])))
+        index = self.node("Cast", positive, to=self.onnx.TensorProto.INT64)
+        flat = self.node("Reshape", index, self.constant(np.array([-1])))
         self.node("Gather", self.constant(labels), flat, output="label")
 
     def _probabilities(self, score: str) -> None:
@@ -167,7 +147,7 @@ class _Graph:
 
     def _allowed(self) -> str:
         """Whether ``predict_proba`` would take the row: (n, 1)."""
-        if self.model.dichotomize is None:
+        if self.cut is None:
             zero, one = (self.node("Equal", "X", self.constant(value)) for value in (0.0, 1.0))
             sound = self.node("Or", zero, one)
         else:
@@ -179,7 +159,7 @@ class _Graph:
 
 
 def _labels(classes: np.ndarray) -> np.ndarray:
-    """Class labels as a type that ONNX has: whole numbers, doubles, truth values or texts."""
+    """Class labels as a type that ONNX has: integers, doubles, booleans or strings."""
     if classes.dtype.kind in "iu":
         return classes.astype(np.int64)
     if classes.dtype.kind == "f":

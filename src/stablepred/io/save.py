@@ -1,9 +1,9 @@
 """Model files: one safetensors file, arrays as tensors, everything else as JSON in its header.
 
-No pickle: reading a file runs no code from it. Only classes that registered themselves with
-:func:`storable`, and a list of scikit-learn's estimators, can be stored. A file is checked before
-anything is made of it (``container``), while objects are built (``codec``, ``objects``), and as a
-model (``rules``, ``inner_models``): what loads can predict. See ``docs/model-files.md``.
+No pickle: reading a file runs no code from it. Only classes registered with :func:`storable`, and
+a list of scikit-learn's estimators, can be stored. A file is checked before anything is made of it
+(``container``), while objects are built (``codec``, ``objects``), and by the objects themselves
+(their ``check_stored``): what loads can predict. See ``docs/model-files.md``.
 """
 
 import os
@@ -13,37 +13,20 @@ from typing import Any
 from stablepred._version import __version__
 from stablepred.exceptions import InputError, ModelFileError
 from stablepred.io.atomic import write_file
-from stablepred.io.codec import decoded, encoded
-from stablepred.io.container import FORMAT, ForeignFormatError, packed, unpacked
+from stablepred.io.codec import decode_model, encode
+from stablepred.io.container import FORMAT, pack, unpack
 from stablepred.io.objects import storable
 
-__all__ = ["FORMAT", "MODEL_FILE", "Storable", "load", "save", "storable"]
+__all__ = ["FORMAT", "MODEL_FILE", "load", "save", "save_method", "storable"]
 
 # The model in a folder, as the command line writes it.
 MODEL_FILE = "model.safetensors"
 
 
-class Storable:
-    """Mixin: the method ``save`` of every estimator."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file (safetensors with a JSON header, no pickle).
-
-        The file is complete or not there at all. Read it with :func:`stablepred.load`.
-        """
-        save(self, path)
-
-
-def save_method(self: Any, path: str | os.PathLike[str]) -> None:
-    """Write the fitted model to one file (safetensors with a JSON header, no pickle).
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write the model to one file (safetensors with a JSON header, no pickle).
 
     The file is complete or not there at all. Read it with :func:`stablepred.load`.
-    """
-    save(self, path)
-
-
-def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write ``model`` to ``path``, completely or not at all.
 
     Raises
     ------
@@ -52,19 +35,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         numbers that are not finite, parameters changed after the fit so that they contradict it.
     """
     arrays: dict[str, Any] = {}
-    content = encoded(model, type(model).__name__, arrays)
+    content = encode(model, type(model).__name__, arrays)
     try:
-        decoded(content, arrays)
-        blob = packed(content, arrays)
+        decode_model(content, arrays)
+        blob = pack(content, arrays)
     except ValueError as error:
-        raise InputError(
-            f"this {type(model).__name__} cannot be stored: {_bare(error)}."
-        ) from error
+        name = type(model).__name__
+        raise InputError(f"this {name} cannot be stored: {_bare(error)}.") from error
     write_file(path, blob)
 
 
+save_method = save  # in the body of a class: ``save = save_method``
+
+
 def load(path: str | os.PathLike[str]) -> Any:
-    """Read a model that was written with ``save``, by this version or an earlier one.
+    """Read a model that was written with ``save``.
 
     ``path`` is the file, or a folder with a file ``model.safetensors``.
 
@@ -73,7 +58,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     FileNotFoundError
         When there is no such file.
     ModelFileError
-        When the file is damaged, of a later format, or no model file at all.
+        When the file is damaged, of another format, or no model file at all.
     """
     if Path(path).is_dir():
         path = Path(path) / MODEL_FILE
@@ -81,8 +66,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     if not Path(path).is_file():
         raise FileNotFoundError(f"no model file at {name}")
     try:
-        content, arrays = unpacked(path)
-    except ForeignFormatError as error:
+        content, arrays = unpack(path)
+    except ModelFileError as error:  # a file of another format
         raise ModelFileError(f"{name} cannot be read: {error}") from error
     except Exception as error:
         raise ModelFileError(
@@ -90,12 +75,12 @@ def load(path: str | os.PathLike[str]) -> Any:
             "model.save() wrote; if this is one, copy or save it again."
         ) from error
     try:
-        return decoded(content["model"], arrays)
+        return decode_model(content["model"], arrays)
     except Exception as error:
         raise ModelFileError(
-            f"{name} holds no model that this version knows: {_bare(error)}. It says that it was "
-            f"written by stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if "
-            "it is from a later version, install that one, else save the model again."
+            f"{name} holds no model that this version knows: {_bare(error)}. It was written by "
+            f"stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if it is from "
+            "a later version, install that one, else save the model again."
         ) from error
 
 

@@ -1,9 +1,16 @@
-"""Checks of single attributes, with errors that say which one and what was found."""
+"""Checks of single attributes of a stored object; the errors name the attribute and its value."""
 
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+Shape = tuple[int | None, ...]
+
+
+def is_fitted(model: Any) -> bool:
+    """Whether an estimator has fitted attributes, whose names end in "_"."""
+    return any(name.endswith("_") for name in vars(model))
 
 
 def attribute(model: Any, name: str) -> Any:
@@ -14,35 +21,44 @@ def attribute(model: Any, name: str) -> Any:
         raise ValueError(f"{name} of the {type(model).__name__} is missing") from None
 
 
-def whole_number(model: Any, name: str, *, least: int) -> int:
-    """A whole number of at least ``least``."""
+def check_fitted_names(model: Any, *allowed: str) -> None:
+    """Refuse fitted attributes that are not listed."""
+    fitted = {name for name in vars(model) if name.endswith("_")}
+    unknown = sorted(fitted - {"n_features_in_", "feature_names_in_", *allowed})
+    if unknown:
+        raise ValueError(f"{unknown[:10]} are no attributes of a {type(model).__name__}")
+
+
+def n_features(model: Any) -> int:
+    """The number of features; their names, if they have any, must be as many and different."""
+    number = integer(model, "n_features_in_", least=1)
+    names = vars(model).get("feature_names_in_")
+    if names is not None:
+        strings = isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names.tolist())
+        if not strings or names.shape != (number,) or len(set(names.tolist())) < number:
+            raise ValueError(f"feature_names_in_ must be {number} different names")
+    return number
+
+
+def integer(model: Any, name: str, *, least: int | None = None) -> int:
+    """An integer, of at least ``least`` if that is given."""
     value = attribute(model, name)
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, not {brief(value)}")
+    sound = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not sound or (least is not None and value < least):
+        bound = "" if least is None else f" of at least {least}"
+        raise ValueError(f"{name} must be an integer{bound}, not {brief(value)}")
     return int(value)
 
 
-def numbers(
-    model: Any,
-    name: str,
-    shape: tuple[int | None, ...],
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
-) -> np.ndarray:
-    """A float64 array of this shape (None: any length), finite and within the range."""
+def numbers(model: Any, name: str, shape: Shape, **bounds: float) -> np.ndarray:
+    """A float64 array of this shape (None: any length), finite and within the bounds."""
     array = attribute(model, name)
-    check_numbers(array, f"{name} of the {type(model).__name__}", shape, low=low, high=high)
+    check_numbers(array, f"{name} of the {type(model).__name__}", shape, **bounds)
     return np.asarray(array)
 
 
 def check_numbers(
-    array: Any,
-    what: str,
-    shape: tuple[int | None, ...],
-    *,
-    low: float = -np.inf,
-    high: float = np.inf,
+    array: Any, what: str, shape: Shape, low: float = -np.inf, high: float = np.inf
 ) -> None:
     """Refuse what is no float64 array of this shape, finite and within the range."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64:
@@ -59,32 +75,30 @@ def check_numbers(
         raise ValueError(f"{what} holds numbers outside [{low:g}, {high:g}]")
 
 
-def check_labels(model: Any) -> np.ndarray:
-    """``classes_``: numbers, truth values or texts, sorted, each once."""
+def check_finite_sums(what: str, matrix: np.ndarray, offset: np.ndarray) -> None:
+    """Refuse rows whose sums with numbers between 0 and 1 could overflow."""
+    with np.errstate(over="ignore"):
+        sums = np.abs(matrix).sum(axis=-1) + np.abs(offset)
+    if not np.isfinite(sums).all():
+        raise ValueError(f"{what} adds up to more than a float can hold")
+
+
+def labels(model: Any) -> np.ndarray:
+    """``classes_``: numbers, booleans or strings, sorted and different."""
     classes = attribute(model, "classes_")
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
         raise ValueError("classes_ must be a list of labels")
-    texts = all(isinstance(label, str) for label in classes.tolist())
+    strings = all(isinstance(label, str) for label in classes.tolist())
     finite = classes.dtype.kind in "biuf" and bool(np.isfinite(classes).all())
-    if not texts and not finite:
-        raise ValueError("classes_ must be numbers or texts")
+    if not strings and not finite:
+        raise ValueError("classes_ must be numbers or strings")
     if any(not a < b for a, b in pairwise(classes)):
         raise ValueError("classes_ must be sorted and different from each other")
     return classes
 
 
-def check_feature_names(model: Any, n_features: int) -> None:
-    """``feature_names_in_``, if there: one text for each feature, each once."""
-    names = vars(model).get("feature_names_in_")
-    if names is None:
-        return
-    texts = isinstance(names, np.ndarray) and all(isinstance(name, str) for name in names.tolist())
-    if not texts or names.shape != (n_features,) or len(set(names.tolist())) < n_features:
-        raise ValueError(f"feature_names_in_ must be {n_features} different names")
-
-
 def brief(value: Any) -> str:
-    """A value as an error may show it."""
+    """A value as an error message may show it."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
     text = repr(value)

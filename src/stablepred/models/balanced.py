@@ -23,6 +23,7 @@ from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
 from stablepred.io.save import save_method, storable
 from stablepred.models.balancer import GlobalBalancer
+from stablepred.models.stored import check_balanced
 
 
 def _inner_has(method: str) -> Any:
@@ -69,6 +70,10 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self._check(X)
         prediction: np.ndarray = self.estimator_.predict(X)
         return prediction
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the model is sound."""
+        check_balanced(self)
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)

@@ -31,7 +31,8 @@ from stablepred.models.stages import (
     report_balance,
     warn_about_fit,
 )
-from stablepred.tables.pattern_counts import count_patterns
+from stablepred.models.stored import check_balancer
+from stablepred.tables.counting import count_patterns
 from stablepred.weights.raw import RawBalance
 
 
@@ -162,3 +163,7 @@ class GlobalBalancer(BaseEstimator):
     def _check_parameters(self) -> None:
         check_common_parameters(self)
         check_one_of(self, "order", (1, 2))
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the balancer is sound."""
+        check_balancer(self)

@@ -1,12 +1,13 @@
 """How one column of a table becomes 0/1 features: learned once, stored, applied to new rows.
 
-A number becomes one feature, whether it lies above its training mean (`Dichotomizer`). A text
+A number becomes one feature, whether it lies above its training mean (`Dichotomizer`). A string
 becomes one feature per value. Missing values have a feature of their own, so that nothing is
 filled in.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,21 +16,28 @@ from numpy.typing import NDArray
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.preprocessing import Dichotomizer
-from stablepred.tables.values import (
+from stablepred.tables.messages import in_rows, shorten
+from stablepred.tables.types import (
+    LEADING_ZERO,
     NUMBER,
-    Texts,
+    Categories,
+    check_new_numbers,
+    check_style,
     date_share,
-    is_truth,
-    numbers,
-    texts,
-    type_of,
+    find_style,
+    is_boolean,
+    kind_of,
+    match,
+    to_categories,
+    to_numbers,
+    to_text,
 )
 
-Bits = NDArray[np.uint8]
+Bits = NDArray[np.bool_]
 
 # A text value in a smaller share of the rows is counted together with the others like it.
 RARE = 0.01
-# Texts that differ in more than this share of the rows name the row, they do not describe it.
+# Text that differs in more than this share of the rows names the row, it does not describe it.
 ID_SHARE = 0.5
 # Fewer distinct values than this are never taken for ids.
 ID_LEAST = 20
@@ -39,7 +47,7 @@ DATES = 0.9
 # more than this many different ones; else they are codes.
 NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
 # How the numbers of a column are written.
-STYLES = (*NUMBER, "truth")
+STYLES = ("integer", *NUMBER, "boolean")
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Surprise:
     """Values that were not there in training: which kind, in how many rows, and one of them."""
 
     column: str
-    kind: str  # "unseen", "missing" or "stray"
+    kind: str  # "unseen", "missing", "stray" or "not 0/1"
     rows: int
     example: str
 
@@ -70,36 +78,56 @@ class NumberColumn:
     """A column of numbers: above the cut or not; missing or not."""
 
     name: str
-    style: str  # how text is read: "point", "comma" or "truth"
+    style: str  # how text is read
     cut: float | None  # None where there is one value only, besides missing ones
     tolerance: float
-    plain: bool  # values are 0 and 1 already, and the feature is called like the column
+    plain: bool  # values are 0 and 1 already, and the feature is named like the column
     missing: bool  # whether values were missing in training
+
+    def __post_init__(self) -> None:
+        if self.style == "truth":  # as older files have it
+            object.__setattr__(self, "style", "boolean")
 
     @property
     def features(self) -> list[str]:
         """Names of the 0/1 features."""
         if self.cut is None:
             return _missing_name(self)
-        above = self.name if self.plain else f"{self.name}>{_short(self.cut)}"
+        above = self.name if self.plain else f"{self.name}>{_format_cut(self.cut)}"
         return [above, *_missing_name(self)]
 
-    def encode(self, column: pd.Series) -> tuple[Bits, list[Surprise]]:
-        """The features of new rows, (n, k), and what was not expected in them."""
-        found = numbers(column, self.style)
-        missing = ~found.finite
-        bits = []
+    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Surprise]]:
+        """The features of new rows, and what was not expected in them."""
+        if self.plain and not self.missing and column.dtype == bool:
+            return [column.to_numpy()], []
+        kind = kind_of(column)
+        _check_not_date(column, kind)
+        text = to_text(column) if kind == "text" else None
+        if text is not None:
+            check_new_numbers(text, self.style, self.name)
+        found = to_numbers(column, self.style, text)
+        missing, strays = ~found.finite, int(found.strays.sum())
+        bits, surprises = [], []
         if self.cut is not None:
-            bits.append(found.finite & (found.values > self.cut + self.tolerance))
+            bits.append(found.finite & (found.values > self.cut + self._slack(found.precision)))
         if self.missing:
             bits.append(missing)
-        surprises = []
-        if found.strays:
-            surprises.append(Surprise(self.name, "stray", found.strays, found.example))
-        empty = int(missing.sum()) - found.strays
+        if strays:
+            surprises.append(Surprise(self.name, "stray", strays, found.example))
+        empty = int(missing.sum()) - strays
         if empty and not self.missing:
             surprises.append(Surprise(self.name, "missing", empty, ""))
-        return np.column_stack(bits).astype(np.uint8), surprises
+        odd = found.finite & (found.values != 0) & (found.values != 1) if self.plain else missing
+        if self.plain and odd.any():
+            example = f"{found.values[int(np.argmax(odd))]:g}"
+            surprises.append(Surprise(self.name, "not 0/1", int(odd.sum()), example))
+        return bits, surprises
+
+    def _slack(self, precision: float) -> float:
+        """By how much a value must lie above the cut; one of few digits may differ in the last."""
+        if self.tolerance == 0 or self.cut is None:
+            return 0.0  # halfway between two values
+        return max(self.tolerance, precision * abs(self.cut))
 
     def check_stored(self) -> None:
         """Raise ValueError unless the column can be encoded."""
@@ -114,7 +142,7 @@ class NumberColumn:
 @storable
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of texts: one feature per value, one for all rare ones, one for missing."""
+    """A column of text: one feature per value, one for all rare ones, one for missing."""
 
     name: str
     levels: list[str]
@@ -132,22 +160,21 @@ class TextColumn:
         """Names of the 0/1 features: of two groups the last one says it all."""
         return self.groups if len(self.groups) > 2 else self.groups[1:]
 
-    def encode(self, column: pd.Series) -> tuple[Bits, list[Surprise]]:
-        """The features of new rows, (n, k), and what was not expected in them."""
-        found = texts(column)
+    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Surprise]]:
+        """The features of new rows, and what was not expected in them."""
+        _check_not_date(column, kind_of(column))
+        found = to_categories(column)
         none = len(self.groups)  # a group without a feature
         together = len(self.levels) if self.rare else none
-        known = {level: k for k, level in enumerate(self.levels)} | dict.fromkeys(
-            self.rare, together
-        )
-        places = [known.get(value, together) for value in found.values]
-        missing = self.groups.index(f"{self.name} is missing") if self.missing else none
-        group = np.array([*places, missing], dtype=np.intp)[found.codes]
-        first = len(self.groups) - len(self.features)
-        bits = group[:, None] == np.arange(first, len(self.groups))[None, :]
-        return bits.astype(np.uint8), list(self._surprises(found, known))
+        known = {level: k for k, level in enumerate(self.levels)}
+        known |= dict.fromkeys(self.rare, together)
+        missing = none - 1 if self.missing else none
+        group = [*(known.get(value, together) for value in found.values), missing]
+        of_row = np.array(group, dtype=np.intp)[found.codes]
+        first = none - len(self.features)
+        return [of_row == k for k in range(first, none)], list(self._surprises(found, known))
 
-    def _surprises(self, found: Texts, known: dict[str, int]) -> Iterator[Surprise]:
+    def _surprises(self, found: Categories, known: dict[str, int]) -> Iterator[Surprise]:
         unseen = np.array([value not in known for value in found.values], dtype=bool)
         if unseen.any():
             example = found.values[int(np.argmax(unseen))]
@@ -169,7 +196,7 @@ def _missing_name(column: NumberColumn | TextColumn) -> list[str]:
     return [f"{column.name} is missing"] * column.missing
 
 
-def _short(number: float) -> str:
+def _format_cut(number: float) -> str:
     """A number for a name: six digits, large ones without an exponent."""
     return f"{number:.1f}".removesuffix(".0") if abs(number) >= 1e5 else f"{number:g}"
 
@@ -178,80 +205,103 @@ def _short(number: float) -> str:
 
 
 def learn_column(column: pd.Series) -> tuple[Column | None, list[Note]]:
-    """How to encode a column, or None where it is left out; and what to say about it."""
-    kind = type_of(column)
+    """How to encode a column, or None where it is left out; and what must not be silent."""
+    kind = kind_of(column)
+    name = str(column.name)
     if kind == "date":
-        present = column.dropna()
-        if present.empty:
-            return None, [_constant(str(column.name), "")]
-        raise _dates(column, str(present.iloc[0]))
-    if kind in ("number", "truth"):
-        return _learn_numbers(column, "truth" if kind == "truth" else "point")
-    categorical = isinstance(column.dtype, pd.CategoricalDtype)
-    style = "" if categorical else number_style(column)
+        _check_not_date(column, kind)
+        return None, [_constant(name, "")]
+    if kind != "text":
+        return _learn_numbers(column, "boolean" if kind == "boolean" else "point")
+    text = to_text(column)
+    words = _missing_word(column, text)
+    style, notes = "", list[Note]()
+    if not isinstance(column.dtype, pd.CategoricalDtype):
+        style, notes = number_style(column, text)
     if style:
-        return _learn_numbers(column, style)
-    found = texts(column)
-    if is_truth(found):
-        return _learn_numbers(column, "truth")
+        learned, more = _learn_numbers(column, style, text, words)
+        return learned, notes + more
+    found = to_categories(text)
+    if is_boolean(found):
+        return _learn_numbers(column, "boolean", text, words)
     if date_share(found) >= DATES:
-        raise _dates(column, found.values[0])
-    return _learn_texts(str(column.name), found)
+        raise _date_error(name, found.values[0])
+    return _learn_text(name, found, words)
 
 
-def _dates(column: pd.Series, example: str) -> InputError:
+def _missing_word(column: pd.Series, text: Any) -> str:
+    """An example of a word that is taken for a missing value, for the notes."""
+    rows = np.flatnonzero(np.asarray(text.is_null()) & column.notna().to_numpy())
+    words = (str(value).strip() for value in column.iloc[rows].unique())
+    word = next(filter(None, words), "")
+    return f", e.g. {word!r}" if word else ""
+
+
+def _check_not_date(column: pd.Series, kind: str) -> None:
+    if kind == "date" and column.notna().any():
+        raise _date_error(str(column.name), str(column.dropna().iloc[0]))
+
+
+def _date_error(name: str, example: str) -> InputError:
     return InputError(
-        f"column {column.name!r} holds dates or times (e.g. {shortened(example)!r}), which say "
+        f"column {name!r} holds dates or times (e.g. {shorten(example)!r}), which say "
         "nothing about rows of another time. Derive what matters from it (year, month, age in "
-        f"days) as a column of its own, and leave it out: --drop {column.name}, in Python "
-        f"drop=[{column.name!r}]."
+        f"days) as a column of its own, and leave it out: drop=[{name!r}]."
     )
 
 
-def number_style(column: pd.Series) -> str:
-    """How the texts are written as numbers, nothing if they are not."""
-    style, found = "point", numbers(column, "point")
-    if found.strays:
-        with_comma = numbers(column, "comma")
-        if with_comma.strays < found.strays:
-            style, found = "comma", with_comma
+def number_style(column: pd.Series, text: Any) -> tuple[str, list[Note]]:
+    """How the strings are written as numbers, nothing if they are not; and what is assumed."""
+    name, style = str(column.name), find_style(text)
+    found = to_numbers(column, style, text)
     values = found.values[found.finite]
-    words = found.strays - int(np.isinf(found.values).sum())
+    words = int(found.strays.sum() - np.isinf(found.values).sum())
     if not len(values):
-        return ""
-    if not words:
-        return style
+        return "", []
     many = len(np.unique(values)) > NUMBER_LEAST
-    return style if many and len(values) >= NUMBER_SHARE * (len(values) + words) else ""
+    if words and not (many and len(values) >= NUMBER_SHARE * (len(values) + words)):
+        return "", []
+    assumed = check_style(text, style, name)
+    notes = [Note("decimals", name, assumed)] if assumed else []
+    if style == "comma":
+        notes.append(Note("comma", name))
+    if style not in ("integer", "point", "comma"):
+        notes.append(Note("thousands", name, style))
+    zeros = match(text, LEADING_ZERO)
+    if zeros.any():
+        notes.append(Note("zeros", name, f"e.g. {text[int(np.argmax(zeros))].as_py()!r}"))
+    return style, notes
 
 
-def _learn_numbers(column: pd.Series, style: str) -> tuple[Column | None, list[Note]]:
+def _learn_numbers(
+    column: pd.Series, style: str, text: Any = None, words: str = ""
+) -> tuple[Column | None, list[Note]]:
     name = str(column.name)
-    found = numbers(column, style)
-    missing = ~found.finite
+    found = to_numbers(column, style, text)
+    missing, strays = ~found.finite, int(found.strays.sum())
     values = found.values[found.finite]
     distinct = np.unique(values)
     if len(distinct) == 0 or (len(distinct) == 1 and not missing.any()):
         return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
     notes = []
-    if style == "comma":
-        notes.append(Note("comma", name))
-    if found.strays:
-        example = shortened(found.example)
-        notes.append(Note("stray", name, f"{in_rows(found.strays)}, e.g. {example!r}"))
+    if strays:
+        notes.append(Note("stray", name, f"{in_rows(strays)}, e.g. {shorten(found.example)!r}"))
     if missing.any():
-        notes.append(Note("missing", name, in_rows(int(missing.sum()))))
+        notes.append(Note("missing", name, in_rows(int(missing.sum())) + words))
     if len(distinct) == len(values) >= ID_LEAST and bool((distinct % 1 == 0).all()):
-        notes.append(Note("numeric id", name, f"{len(values):,} different whole numbers"))
+        notes.append(Note("numeric id", name, f"{len(values):,} different integers"))
     if len(distinct) == 1:
         return NumberColumn(name, style, None, 0.0, False, True), notes
+    if np.array_equal(distinct, [0.0, 1.0]):
+        return NumberColumn(name, style, 0.5, 0.0, True, bool(missing.any())), notes
     cutter = Dichotomizer().fit(values[:, None])
     cut, tolerance = float(cutter.thresholds_[0]), float(cutter.tolerances_[0])
-    plain = np.array_equal(distinct, [0.0, 1.0])
-    return NumberColumn(name, style, cut, tolerance, plain, bool(missing.any())), notes
+    if len(distinct) > 2:
+        tolerance = max(tolerance, found.precision * float(np.abs(distinct).max()))
+    return NumberColumn(name, style, cut, tolerance, False, bool(missing.any())), notes
 
 
-def _learn_texts(name: str, found: Texts) -> tuple[Column | None, list[Note]]:
+def _learn_text(name: str, found: Categories, words: str) -> tuple[Column | None, list[Note]]:
     counts, missing = found.counts, bool(found.missing.any())
     rows, size = int(counts.sum()), len(found.values)
     if size == 0 or (size == 1 and not missing):
@@ -260,26 +310,16 @@ def _learn_texts(name: str, found: Texts) -> tuple[Column | None, list[Note]]:
     if few.sum() < 2:
         few[:] = False
     if size >= ID_LEAST and (size > ID_SHARE * rows or few.all()):
-        return None, [Note("text id", name, f"{size:,} different texts in {in_rows(rows)}")]
+        return None, [Note("text id", name, f"{size:,} different values in {in_rows(rows)}")]
     levels = [value for value, seldom in zip(found.values, few, strict=True) if not seldom]
     rare = [value for value, seldom in zip(found.values, few, strict=True) if seldom]
     notes = []
     if rare:
         notes.append(Note("rare", name, f"{len(rare):,} of {size:,} values"))
     if missing:
-        notes.append(Note("missing", name, in_rows(int(found.missing.sum()))))
+        notes.append(Note("missing", name, in_rows(int(found.missing.sum())) + words))
     return TextColumn(name, levels, rare, missing), notes
 
 
 def _constant(name: str, value: str) -> Note:
-    return Note("constant", name, f"always {shortened(value)!r}" if value else "empty")
-
-
-def in_rows(rows: int) -> str:
-    """How many rows, in words."""
-    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
-
-
-def shortened(text: str, most: int = 30) -> str:
-    """A text for a message."""
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return Note("constant", name, f"always {shorten(value)!r}" if value else "empty")

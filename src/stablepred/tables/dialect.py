@@ -12,7 +12,7 @@ import pyarrow.csv as arrow_csv
 
 from stablepred.exceptions import InputError
 
-# In order of preference where two would do: commas also stand in texts and numbers.
+# In order of preference where two would do: commas are also found inside text and numbers.
 SEPARATORS = "\t;|,"
 SAMPLE = 1 << 20  # bytes that the separator is found from
 PIECE = 1 << 20  # bytes read at a time
@@ -26,40 +26,40 @@ LINE_END = re.compile("\r\n|\r|\n")
 Opener = Callable[[], AbstractContextManager[BinaryIO]]
 
 
-def detect_encoding(name: str, opened: Opener) -> str:
+def detect_encoding(name: str, open_bytes: Opener) -> str:
     """``utf-8``, ``utf-16`` or ``cp1252``, whichever all bytes of a file are valid in.
 
     A byte that is not UTF-8 means cp1252, the encoding of old Windows programs, unless other
     characters of the file are plainly UTF-8: then the file is broken, and is refused.
     """
-    with opened() as stream:
+    with open_bytes() as stream:
         start = stream.read(PIECE)
     if not start.strip():
         raise InputError(f"{name} is empty.")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        if _first_invalid_line(opened, "utf-16") is None:
+        if _first_invalid_line(open_bytes, "utf-16") is None:
             return "utf-16"
-        raise InputError(f"{name} begins as UTF-16 but goes on as something else. Save it anew.")
+        raise InputError(f"{name} begins as UTF-16 but goes on as something else. Save it again.")
     if b"\0" in start:
         raise InputError(
             f"{name} is not a text file (it has zero bytes in it). Give a CSV or a Parquet file."
         )
-    line = _first_invalid_line(opened, "utf-8")
+    line = _first_invalid_line(open_bytes, "utf-8")
     if line is None:
         return "utf-8"
-    if not _has_several_bytes(opened) and _first_invalid_line(opened, "cp1252") is None:
+    if not _has_several_bytes(open_bytes) and _first_invalid_line(open_bytes, "cp1252") is None:
         return "cp1252"
     raise InputError(
         f"{name}, line {line}: a byte that is not valid in UTF-8, the encoding of the rest of the "
-        "file. Save the file anew as UTF-8, or repair that line."
+        "file. Save the file again as UTF-8, or repair that line."
     )
 
 
-def _first_invalid_line(opened: Opener, encoding: str) -> int | None:
+def _first_invalid_line(open_bytes: Opener, encoding: str) -> int | None:
     """Number of the first line that cannot be decoded."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 1
-    with opened() as stream:
+    with open_bytes() as stream:
         while True:
             piece = stream.read(PIECE)
             try:
@@ -71,36 +71,41 @@ def _first_invalid_line(opened: Opener, encoding: str) -> int | None:
             line += piece.count(b"\n")
 
 
-def _has_several_bytes(opened: Opener) -> bool:
-    with opened() as stream:
+def _has_several_bytes(open_bytes: Opener) -> bool:
+    with open_bytes() as stream:
         while piece := stream.read(PIECE):
             if SEVERAL_BYTES.search(piece):
                 return True
     return False
 
 
-def detect_separator(name: str, opened: Opener, encoding: str) -> tuple[str, list[str], int]:
+def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str, list[str], int]:
     """The separator under which most lines have as many fields as the header; and the header.
 
     The last is the number of empty lines before the header.
     """
-    with opened() as stream:
+    with open_bytes() as stream:
         start = stream.read(SAMPLE)
     text = codecs.getincrementaldecoder(encoding)().decode(start)
     empty, first = _first_line(text.removeprefix("\ufeff"))
+    if re.fullmatch('"?sep=.?"?', first.strip()):
+        raise InputError(f"{name} begins with {first.strip()!r}, a line for Excel. Remove it.")
     check_width(name, 1 + max(first.count(separator) for separator in SEPARATORS))
     if len(start) == SAMPLE and "\n" in text:
         text = text[: text.rindex("\n") + 1]
-    sample = text.encode()
-    best: tuple[tuple[bool, float, int], str, list[str]] | None = None
-    for separator in SEPARATORS:
-        header, fitting = _fields(sample, separator)
-        score = (len(header) > 1, fitting, len(header))
-        if header and (best is None or score > best[0]):
-            best = (score, separator, header)
-    if best is None:
+    found = {separator: _fields(text.encode(), separator) for separator in SEPARATORS}
+    fitting = {s: (len(header) > 1, share) for s, (header, share) in found.items() if header}
+    if not fitting:
         raise InputError(f"{name} has no header line that could be read.")
-    return (best[1] if len(best[2]) > 1 else ","), best[2], empty
+    best = [s for s, fit in fitting.items() if fit == max(fitting.values())]
+    widest = max(best, key=lambda separator: len(found[separator][0]))
+    header = found[best[0]][0]
+    if len(found[widest][0]) > len(header):
+        raise InputError(
+            f"{name} can be read with separator {best[0]!r} or {widest!r}, in {len(header)} or "
+            f"{len(found[widest][0])} columns. Put quotes around the fields that hold one of them."
+        )
+    return (best[0] if len(header) > 1 else ","), header, empty
 
 
 def check_width(name: str, columns: int) -> None:

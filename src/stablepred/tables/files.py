@@ -1,13 +1,16 @@
 """Table files: CSV, plain or gzip, and Parquet, read piece by piece.
 
 The columns of a CSV file are read as text: what they are is decided over a whole column when an
-encoder is fitted, and never anew for a piece of new rows.
+encoder is fitted, and never again for a piece of new rows.
 """
 
 import difflib
 import gzip
 import os
 import re
+import shutil
+import tempfile
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,9 +22,9 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as parquet
 
-from stablepred.exceptions import InputError
+from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.dialect import check_width, detect_encoding, detect_separator
-from stablepred.tables.table_encoder import check_columns, unknown_column
+from stablepred.tables.messages import FIRST_LINE, check_columns, has_data_names, unknown_column
 
 # Bytes of CSV text per piece; no row may be longer.
 BLOCK = 16 << 20
@@ -30,7 +33,7 @@ ROWS = 100_000
 # What Arrow raises on a damaged Parquet file.
 DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 
-Report = Callable[[float], None]  # is told the share of the file that was read
+Report = Callable[[float], None]  # called with the share of the file that was read
 
 
 class TableFile:
@@ -43,76 +46,88 @@ class TableFile:
         Names, trimmed; an empty name becomes ``column 1``, counted from 1.
     format : str
         What was found, for people to read.
+    notes : list of str
+        What was assumed on the way.
     """
 
+    copy: Any = None  # of a pipe, which can be read only once
+
     def __init__(self, path: Path, header: list[str], format: str) -> None:
-        self.path = path
-        self.format = format
+        self.path, self.format = path, format
+        self.notes: list[str] = []
         check_width(str(path), len(header))
         bare = [name.lstrip("\ufeff").strip() for name in header]
-        named = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
-        _check_names(path, named)
-        self.columns = named
+        self.columns = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
+        _check_names(path, self.columns)
 
     def pieces(
         self, columns: Sequence[str] | None = None, report: Report | None = None
     ) -> Iterator[pd.DataFrame]:
         """The rows in order, some thousands at a time, of the columns asked for."""
-        for batch in self._batches(self._places(columns), report or (lambda share: None)):
-            yield _to_pandas(pa.Table.from_batches([batch]))
+        return map(_to_pandas, self.batches(columns, report))
 
     def read(
         self, columns: Sequence[str] | None = None, report: Report | None = None
     ) -> pd.DataFrame:
         """All rows, of the columns asked for."""
-        places = self._places(columns)
-        batches = list(self._batches(places, report or (lambda share: None)))
+        batches = list(self.batches(columns, report))
         if not sum(batch.num_rows for batch in batches):
             raise InputError(f"{self.path} has a header but no rows.")
         return _to_pandas(pa.Table.from_batches(batches))
 
-    def _places(self, columns: Sequence[str] | None) -> list[int]:
-        for name in columns or ():
-            if name not in self.columns:
+    def batches(
+        self, columns: Sequence[str] | None = None, report: Report | None = None
+    ) -> Iterator[Any]:
+        """The rows as Arrow batches."""
+        indices = {name: k for k, name in enumerate(self.columns)}
+        names = list(self.columns if columns is None else columns)
+        for name in names:
+            if name not in indices:
                 raise unknown_column(name, self.columns, f"{self.path}: column")
-        return [self.columns.index(name) for name in (columns or self.columns)]
+        chosen = [indices[name] for name in names]
+        for arrays in self._read(chosen, report or (lambda share: None)):
+            yield pa.record_batch(arrays, names=names)
 
-    def _batches(self, places: list[int], report: Report) -> Iterator[Any]:
-        """Arrow batches of the columns at the given places, under their trimmed names."""
+    def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
+        """The columns at the given indices, piece by piece."""
         raise NotImplementedError
 
 
 class CsvFile(TableFile):
     """A text file with a header line; every column is text."""
 
-    def __init__(self, path: Path, packed: bool) -> None:
-        self.packed = packed
+    def __init__(self, path: Path, source: Path, packed: bool) -> None:
+        self.source, self.packed = source, packed
 
-        def opened() -> Any:
-            return _opened(path, packed)
+        def open_bytes() -> Any:
+            return _open_bytes(source, packed)
 
-        self.encoding = detect_encoding(str(path), opened)
+        self.encoding = detect_encoding(str(path), open_bytes)
         self.separator, self.header, self.empty_lines = detect_separator(
-            str(path), opened, self.encoding
+            str(path), open_bytes, self.encoding
         )
         shown = {"\t": "tab"}.get(self.separator, repr(self.separator))
         super().__init__(path, self.header, f"CSV, separator {shown}, {self.encoding}")
+        if self.encoding == "cp1252":
+            self.notes.append(f"{path} is not UTF-8: read as cp1252, the encoding of Windows.")
+        if has_data_names(self.columns) and not all(name.isdigit() for name in self.columns):
+            self.notes.append(f"{path} has columns named {self.columns[0]!r}, ... {FIRST_LINE}")
 
-    def _batches(self, places: list[int], report: Report) -> Iterator[Any]:
+    def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
         odd: list[Any] = []
 
         def remember(row: Any) -> str:
             odd.append(row)
             return "error"
 
-        size = self.path.stat().st_size
+        size = self.source.stat().st_size
         try:
-            with self.path.open("rb") as raw:
+            with self.source.open("rb") as raw:
                 stream = gzip.GzipFile(fileobj=raw) if self.packed else raw
                 for batch in self._reader(stream, remember):
                     report(raw.tell() / size)
-                    chosen = [batch.column(place) for place in places]
-                    yield pa.record_batch(chosen, names=[self.columns[place] for place in places])
+                    columns = batch.columns
+                    yield [columns[index] for index in indices]
         except pa.ArrowInvalid as error:
             raise self._broken(error, odd) from error
 
@@ -134,7 +149,8 @@ class CsvFile(TableFile):
                 invalid_row_handler=on_odd_row,
             ),
             arrow_csv.ConvertOptions(
-                strings_can_be_null=False, column_types=dict.fromkeys(self.header, pa.string())
+                strings_can_be_null=False,
+                column_types=dict.fromkeys(self.header, pa.large_string()),
             ),
         )
 
@@ -158,28 +174,29 @@ class CsvFile(TableFile):
 class ParquetFile(TableFile):
     """A Parquet file; its columns have types, and it knows how many rows it has."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, source: Path) -> None:
+        self.source = source
         try:
-            names = parquet.read_schema(path).names
+            schema = parquet.read_schema(source)
+            self.rows = parquet.read_metadata(source).num_rows
         except DAMAGED as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
-        self.rows = parquet.read_metadata(path).num_rows
         # pandas writes its row labels as columns of such names.
-        self.stored = [name for name in names if not re.match("__index_level_", name)]
+        self.stored = [name for name in schema.names if not re.match("__index_level_", name)]
         super().__init__(path, self.stored, "Parquet")
         _check_names(path, self.stored)  # columns are read by name
+        self.types = [_plain_type(schema.field(name).type) for name in self.stored]
 
-    def _batches(self, places: list[int], report: Report) -> Iterator[Any]:
+    def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
         try:
-            with parquet.ParquetFile(self.path) as file:
+            with parquet.ParquetFile(self.source) as file:
                 done, total = 0, max(1, file.metadata.num_rows)
-                wanted = [self.stored[place] for place in places]
-                for batch in file.iter_batches(ROWS, columns=wanted):
-                    batch.validate(full=True)  # text that is none, places that are not there
+                names = [self.stored[index] for index in indices]
+                for batch in file.iter_batches(ROWS, columns=names):
+                    batch.validate(full=True)  # strings that are none, offsets out of bounds
                     done += batch.num_rows
                     report(done / total)
-                    chosen = [batch.column(name) for name in wanted]
-                    yield pa.record_batch(chosen, names=[self.columns[place] for place in places])
+                    yield [_decode(batch.column(name)) for name in names]
                 if not done:
                     raise InputError(f"{self.path} has no rows.")
         except DAMAGED as error:
@@ -193,6 +210,7 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
     ----------
     path : path
         A CSV file, plain or gzip, with a header line, or a Parquet file; told apart by content.
+        A pipe is copied to a temporary file first.
 
     Returns
     -------
@@ -203,22 +221,37 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
         raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
     if not path.exists():
         raise InputError(f"there is no file {path}. {_similar_files(path)}")
-    with path.open("rb") as stream:
+    if path.is_fifo():
+        copy = tempfile.NamedTemporaryFile(prefix="stablepred-")  # noqa: SIM115
+        with path.open("rb") as stream:
+            shutil.copyfileobj(stream, copy)
+        copy.flush()
+        file = _open_file(path, Path(copy.name))
+        file.copy = copy  # lives as long as the table
+        return file
+    if not path.is_file():
+        raise InputError(f"{path} is a device, not a file; give a CSV or Parquet file.")
+    return _open_file(path, path)
+
+
+def _open_file(path: Path, source: Path) -> TableFile:
+    """The table that users call ``path`` and whose bytes are at ``source``."""
+    with source.open("rb") as stream:
         start = stream.read(4)
     if start == b"PAR1":
-        return ParquetFile(path)
+        return ParquetFile(path, source)
     if start.startswith(b"PK\x03\x04"):
         raise InputError(
             f"{path} is a zip archive or an Excel workbook. Unpack it, or export the sheet as CSV."
         )
     try:
-        return CsvFile(path, packed=start.startswith(b"\x1f\x8b"))
+        return CsvFile(path, source, packed=start.startswith(b"\x1f\x8b"))
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is a damaged gzip file: {error}") from error
 
 
 def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Read a table file as the command line does.
+    """Read a table file, whatever its separator and encoding.
 
     Parameters
     ----------
@@ -233,7 +266,10 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
         The columns of a CSV file as text, for a `TableEncoder` to make features from; those of a
         Parquet file with their types.
     """
-    return open_table(path).read(columns)
+    file = open_table(path)
+    for note in file.notes:
+        warnings.warn(note, TableWarning, stacklevel=2)
+    return file.read(columns)
 
 
 def _check_names(path: Path, names: list[str]) -> None:
@@ -253,13 +289,23 @@ def _similar_files(path: Path) -> str:
 
 
 @contextmanager
-def _opened(path: Path, packed: bool) -> Iterator[BinaryIO]:
-    with path.open("rb") as raw:
+def _open_bytes(source: Path, packed: bool) -> Iterator[BinaryIO]:
+    with source.open("rb") as raw:
         yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
 
 
-def _to_pandas(table: Any) -> pd.DataFrame:
+def _decode(column: Any) -> Any:
+    """A dictionary is a way to store values, and says nothing about what they are."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def _plain_type(type_: Any) -> Any:
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
+
+
+def _to_pandas(rows: Any) -> pd.DataFrame:
     """Text stays in Arrow's memory, whatever the version of pandas."""
+    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     text = pd.StringDtype("pyarrow")
     types = {pa.string(): text, pa.large_string(): text}
     return table.to_pandas(types_mapper=types.get, ignore_metadata=True)

@@ -3,7 +3,8 @@
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,34 @@ from numpy.typing import NDArray
 
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.io.save import MODEL_FILE, Storable, save, storable
-from stablepred.tables.model_folder import SUMMARY_FILE, new_model_folder
-from stablepred.tables.table_encoder import TableEncoder, as_frame, check_columns, unknown_column
+from stablepred.io.atomic import check_writable, new_folder
+from stablepred.io.save import MODEL_FILE, save, storable
+from stablepred.preprocessing import tolerance_of_mean
+from stablepred.tables import counting
+from stablepred.tables.columns import Note, NumberColumn, learn_column
+from stablepred.tables.counting import PatternCounts
+from stablepred.tables.encoder import TableEncoder, as_frame
+from stablepred.tables.engines import load_narwhals, open_frame
+from stablepred.tables.files import ParquetFile, TableFile
+from stablepred.tables.messages import check_columns, unknown_column
 from stablepred.tables.target import Target, learn_target
+from stablepred.tables.types import PRECISION
 from stablepred.worlds.environment import Environment
 
 FloatArray = NDArray[np.float64]
 
+SUMMARY_FILE = "summary.json"
+# From so many rows on counting them is worth while; below, all rows are read.
+MANY = 1_000_000
+
 
 @storable
 @dataclass(frozen=True, eq=False)
-class TableModel(Storable):
+class TableModel:
     """An estimator with the encoder and the target that it was fitted with.
 
-    `fit_table` makes one, ``stablepred fit`` writes one, and ``stablepred.load("model")`` reads
-    it. It takes rows as they come, and so do ``environment_errors`` and ``stability_report``.
+    `fit_table` makes one, and ``stablepred.load("model")`` reads one. It takes rows as they come,
+    and so do ``environment_errors`` and ``stability_report``.
 
     Attributes
     ----------
@@ -82,7 +95,8 @@ class TableModel(Storable):
         force : bool, default=False
             Whether to replace an older model there.
         """
-        with new_model_folder(Path(path), force=force) as folder:
+        check_model_folder(Path(path), force=force)
+        with new_folder(path) as folder:
             save(self, folder / MODEL_FILE)
             text = json.dumps(self.summary(), indent=2, ensure_ascii=False) + "\n"
             (folder / SUMMARY_FILE).write_text(text, encoding="utf-8")
@@ -124,23 +138,36 @@ class TableModel(Storable):
 
 @dataclass(frozen=True, eq=False)
 class EncodedTable:
-    """A table as 0/1 features and outcome, with how they were made."""
+    """A table as 0/1 features and outcome, with how they were made.
+
+    ``count`` is how many rows of the table each one stands for, None if that is one.
+    """
 
     encoder: TableEncoder
     target: Target
     features: pd.DataFrame
-    y: NDArray[np.int64]
+    y: NDArray[Any]
+    count: FloatArray | None = None
 
     def fit(self, estimator: Any) -> TableModel:
-        """Fit an estimator; of a search the best one is kept."""
-        fitted = estimator.fit(self.features, self.y)
+        """Fit an estimator; of a search the best one is kept. Counted rows need ``fit_table``."""
+        if self.count is None:
+            fitted = estimator.fit(self.features, self.y)
+        else:
+            counted = PatternCounts(self.features, self.y, self.count)
+            fitted = estimator.fit_table(counted, self.target.name)
         fitted = getattr(fitted, "best_estimator_", fitted)
-        return TableModel(self.encoder, self.target, fitted, len(self.y), self.base_rate)
+        return TableModel(self.encoder, self.target, fitted, self.rows, self.base_rate)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return len(self.y) if self.count is None else int(self.count.sum())
 
     @property
     def base_rate(self) -> float:
         """Share of 1."""
-        return float(self.y.mean())
+        return float(np.average(self.y, weights=self.count))
 
 
 def encode_table(
@@ -178,7 +205,7 @@ def fit_table(
     Parameters
     ----------
     frame : DataFrame
-        Features and target; numbers, texts, true and false, missing values.
+        Features and target; numbers, text, booleans, missing values.
     target : str
         The outcome column, with two values.
     estimator : classifier with ``predict_proba``
@@ -206,3 +233,82 @@ def fit_table(
     """
     encoded = encode_table(frame, target, drop=drop, positive=positive, overlap=overlap)
     return encoded.fit(estimator)
+
+
+# --- tables whose rows are counted, not read ---
+
+
+def encode_counted(
+    file: TableFile, columns: Sequence[str], target: str, positive: str | None = None
+) -> EncodedTable | None:
+    """Encode and count a large file where it lies; None where its rows must be read.
+
+    Counted are Parquet files of `MANY` rows whose columns are all numbers or booleans, with no
+    value missing, and none with so many values that it may be an id. The model is the one that
+    reading gives, but for weights of distinct rows in place of all rows.
+    """
+    if not isinstance(file, ParquetFile) or file.rows < MANY:
+        return None
+    with ExitStack() as stack:
+        try:
+            frame = stack.enter_context(open_frame(file))
+            types = dict(frame.collect_schema())
+            names = [name for name in columns if name != target]
+            counting.feature_names(types, target, names)
+            ranges = counting.value_ranges(frame, types, names, target)
+            if any(high - low + 1 >= file.rows for low, high in ranges.values()):
+                return None  # perhaps a different integer in every row
+            means = counting.means_of_several_values(frame, types, ranges)
+            values = pd.Series(counting.two_values(frame, target), name=target)
+            learn_target(values)
+        except InputError:  # for reading to deal with, or to explain
+            return None
+        outcome = learn_target(values, positive)
+        learned = [_learn_range(name, types[name], *ranges[name], means) for name in names]
+        found = [column for column, _ in learned if column is not None]
+        encoder = TableEncoder.from_columns(found, [note for _, notes in learned for note in notes])
+        bits = {
+            column.features[0]: counting.number(column.name) > column.cut + column.tolerance
+            for column in found
+            if column.cut is not None
+        }
+        (one,) = values[outcome.encode(values) == 1]
+        nw = load_narwhals()
+        rows = counting.count_rows(frame, bits, (nw.col(target) == one).cast(nw.Int64))
+        return EncodedTable(encoder, outcome, rows.X, np.asarray(rows.y), rows.count)
+
+
+def _learn_range(
+    name: str, type_: Any, low: float, high: float, means: dict[str, float]
+) -> tuple[NumberColumn | None, list[Note]]:
+    """How to encode a column of which the ends are known, and the mean if there is more between."""
+    nw = load_narwhals()
+    ends = pd.Series([low, high], name=name, dtype=bool if type_ == nw.Boolean else float)
+    column, notes = learn_column(ends)
+    assert column is None or isinstance(column, NumberColumn)
+    if column is not None and name in means:
+        largest = max(abs(low), abs(high))
+        precision = PRECISION["float32"] * largest if type_ == nw.Float32 else 0.0
+        tolerance = max(tolerance_of_mean(largest), precision)
+        column = replace(column, cut=means[name], tolerance=tolerance, plain=False)
+    return column, notes
+
+
+# --- the folder of a model ---
+
+
+def check_model_folder(path: Path, *, force: bool) -> None:
+    """Raise early when a model folder cannot be written to ``path``, before any work is done."""
+    if path.is_dir():
+        found = {item.name for item in path.iterdir()}
+        if found - {MODEL_FILE, SUMMARY_FILE}:
+            raise InputError(
+                f"{path} is a folder with other things in it ({sorted(found)[0]}, ...), which are "
+                "never replaced. Name another folder."
+            )
+        if found and not force:
+            raise InputError(f"{path} exists. Name another folder, or replace it with force=True.")
+    elif path.exists():
+        raise InputError(f"{path} is a file. Name a folder for the model.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(path.parent)

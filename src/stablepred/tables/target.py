@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
-from stablepred.tables.columns import in_rows, shortened
-from stablepred.tables.values import NUMBER, TRUTH, Texts, text_of, texts
+from stablepred.tables.messages import in_rows, shorten
+from stablepred.tables.types import BOOLEANS, NUMBER, Categories, format_value, to_categories
 
 SHOWN = 5  # values in a message
 
@@ -26,13 +26,12 @@ class Target:
 
     def encode(self, column: pd.Series) -> NDArray[np.int64]:
         """The outcome as 0/1; any third value, or none, is an error."""
-        found = labels(column)
-        _check_complete(found, str(column.name))
+        found = _classes(column)
         odd = [value for value in found.values if value not in (self.negative, self.positive)]
         if odd:
             raise InputError(
                 f"target {str(column.name)!r} must be {self.negative!r} or {self.positive!r} as in "
-                f"training, but has {_examples(odd)}. Recode it, or name another --target."
+                f"training, but has {_examples(odd)}. Recode it, or name another target."
             )
         ones = np.array([value == self.positive for value in found.values], dtype=np.int64)
         return ones[found.codes]
@@ -50,9 +49,7 @@ class Target:
 def learn_target(column: pd.Series, positive: str | None = None) -> Target:
     """The two values of an outcome; the last in sorted order is 1, unless ``positive`` says so."""
     name = str(column.name)
-    found = labels(column)
-    _check_complete(found, name)
-    values = sorted(found.values, key=lambda value: (_number(value), value))
+    values = sorted(_classes(column).values, key=lambda value: (_number(value), value))
     if len(values) != 2:
         few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
         raise InputError(
@@ -70,34 +67,37 @@ def learn_target(column: pd.Series, positive: str | None = None) -> Target:
     return Target(name, *values)
 
 
-def labels(column: pd.Series) -> Texts:
-    """The values of an outcome: 1.0 and 1 are the same, and so are TRUE and True."""
-    found = texts(column)
-    same = [_canonical(value) for value in found.values]
-    values = sorted(set(same))
-    place = np.array([*(values.index(value) for value in same), -1], dtype=np.intp)
-    return Texts(values, place[found.codes])
-
-
-def _canonical(value: str) -> str:
-    if value.lower() in TRUTH:
-        return value.capitalize()
-    return text_of(float(value)) or value if re.match(NUMBER["point"], value) else value
-
-
-def _number(value: str) -> float:
-    return float(value) if re.match(NUMBER["point"], value) else 0.0
-
-
-def _check_complete(found: Texts, name: str) -> None:
+def _classes(column: pd.Series) -> Categories:
+    """The values of an outcome, none missing: 1.0 and 1 are the same, and so are TRUE and True."""
+    found = to_categories(column)
     if found.missing.any():
         rows = np.flatnonzero(found.missing)
         raise InputError(
-            f"target {name!r} is missing in {in_rows(len(rows))} (the first is data row "
-            f"{rows[0] + 1}). Fill it in, or remove such rows."
+            f"target {str(column.name)!r} is missing in {in_rows(len(rows))} (the first is data "
+            f"row {rows[0] + 1}). Fill it in, or remove such rows."
         )
+    same = [_canonical(value) for value in found.values]
+    values = sorted(set(same))
+    index = np.array([values.index(value) for value in same], dtype=np.intp)
+    return Categories(values, index[found.codes])
+
+
+def _canonical(value: str) -> str:
+    if value.lower() in BOOLEANS:
+        return value.capitalize()
+    if re.fullmatch(r"[+-]?\d+", value, re.ASCII):  # more digits than a float has are kept
+        return str(int(value)) if len(value) < 1000 else value
+    return format_value(float(value)) or value if _is_number(value) else value
+
+
+def _is_number(value: str) -> bool:
+    return re.match(NUMBER["point"], value, re.ASCII) is not None
+
+
+def _number(value: str) -> float:
+    return float(value) if _is_number(value) else 0.0
 
 
 def _examples(values: list[str]) -> str:
     more = f" and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
-    return ", ".join(repr(shortened(value)) for value in values[:SHOWN]) + more
+    return ", ".join(repr(shorten(value)) for value in values[:SHOWN]) + more

@@ -14,7 +14,6 @@ from threadpoolctl import threadpool_limits
 
 from stablepred._random import child_seed
 from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning, InputError
-from stablepred.io.save import Storable
 
 
 class CandidateSearch(GridSearchCV):
@@ -98,8 +97,8 @@ def prepare(value: Any, seed: int) -> Any:
         return value
     model = clone(value)
     for part in (model, *model.get_params().values()):
-        if isinstance(part, Storable) and hasattr(part, "checkpoint"):
-            part.set_params(checkpoint=None)  # type: ignore[attr-defined]
+        if "checkpoint" in getattr(part, "get_params", dict)():
+            part.set_params(checkpoint=None)
     seeds = {
         name: child_seed(seed, "estimator")
         for name, chosen in model.get_params().items()

@@ -1,0 +1,278 @@
+"""From a table as it comes to the 0/1 features that the estimators take."""
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from stablepred._validation import fit_atomically
+from stablepred.exceptions import InputError, TableWarning
+from stablepred.io.save import save_method, storable
+from stablepred.tables.columns import (
+    Column,
+    Note,
+    NumberColumn,
+    Surprise,
+    TextColumn,
+    learn_column,
+)
+from stablepred.tables.messages import (
+    check_columns,
+    in_rows,
+    listed,
+    nearest,
+    shorten,
+    unknown_column,
+)
+
+# What the notes tell about the columns of a topic, in this order.
+TOPICS = {
+    "constant": "left out, constant",
+    "text id": "left out, an id or free text",
+    "numeric id": "probably an id, drop it unless its size means something",
+    "zeros": "read as numbers though some begin with 0, as codes do",
+    "comma": "read with a decimal comma",
+    "thousands": "read with a mark between thousands",
+    "decimals": "read as fractions, all with three decimals; they may be thousands",
+    "stray": "not finite numbers, counted as missing",
+    "missing": "missing values, each column with a feature 'is missing' of its own",
+    "rare": "values in under 1% of the rows, counted together as 'is rare'",
+    "overlap": "left out for want of overlap, share of ones",
+}
+LEFT_OUT = ("constant", "text id", "overlap")
+
+SURPRISES = {
+    "unseen": "never seen in training, taken as rare or as none of the known values",
+    "stray": "not finite numbers, counted as missing",
+    "missing": "missing here but never in training, taken as none of the known values",
+    "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
+}
+
+
+@storable
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn a mixed table into 0/1 features, and new rows of it into the same ones.
+
+    Numbers are cut at their training mean (as `Dichotomizer` does) into ``age>40.9``; booleans
+    become ``owner``; text becomes one feature per value, ``job=student``, with values in under 1%
+    of the rows together as ``job is rare``; missing values get a feature of their own,
+    ``age is missing``. Constant columns, and text that differs from row to row, are left out with
+    a ``TableWarning``. Dates are refused, and so are numbers that can be read in two ways, such as
+    1.234 beside 999.
+
+    Columns may be text throughout, as in a CSV file, or typed, as in a Parquet file or a
+    DataFrame; the same values give the same features.
+
+    Parameters
+    ----------
+    drop : sequence of str, default=()
+        Columns to leave out.
+    overlap : float or None, default=None
+        Keep only features whose share of ones is between this and one minus this; the paper takes
+        0.2. Features outside are named.
+
+    Attributes
+    ----------
+    columns_ : list
+        How each column is encoded.
+    kept_ : ndarray of bool
+        Which of their features are kept (all, unless ``overlap`` is set).
+    notes_ : list of str
+        What was left out, missing, rare, assumed or doubtful, one line per topic.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from stablepred.data import TableEncoder
+    >>> frame = pd.DataFrame({"age": [20, 30, 70], "job": ["clerk", "cook", None]})
+    >>> TableEncoder().fit_transform(frame)
+       age>40  job=clerk  job=cook  job is missing
+    0       0          1         0               0
+    1       0          0         1               0
+    2       1          0         0               1
+    """
+
+    columns_: list[Column]
+    kept_: NDArray[np.bool_]
+    notes_: list[str]
+
+    save = save_method
+
+    def __init__(self, *, drop: Sequence[str] = (), overlap: float | None = None) -> None:
+        self.drop = drop
+        self.overlap = overlap
+
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Learn how to encode each column."""
+        frame = as_frame(X)
+        return fit_atomically(self, lambda attempt: attempt._fit(frame))
+
+    def _fit(self, frame: pd.DataFrame) -> None:
+        check_columns(list(frame.columns))
+        for name in self.drop:
+            if name not in frame.columns:
+                raise unknown_column(name, list(frame.columns), "column to drop")
+        if self.overlap is not None and not 0 <= self.overlap < 0.5:
+            raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
+        if len(frame) == 0:
+            raise InputError("the table has no rows.")
+        dropped = set(self.drop)
+        learned = [learn_column(frame[name]) for name in frame.columns if name not in dropped]
+        notes = [note for _, found in learned for note in found]
+        self._take([column for column, _ in learned if column is not None], notes)
+        if self.overlap is not None:
+            notes += self._leave_out(self.encode(frame)[0], self.overlap)
+            self._check_features(notes)
+        self._tell(notes)
+
+    @classmethod
+    def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
+        """An encoder of columns that were learned elsewhere."""
+        encoder = cls()
+        encoder._take(list(columns), notes)
+        encoder._tell(notes)
+        return encoder
+
+    def _take(self, columns: list[Column], notes: list[Note]) -> None:
+        self.columns_ = columns
+        self.kept_ = np.ones(sum(len(column.features) for column in columns), dtype=bool)
+        self._check_features(notes)
+
+    def _tell(self, notes: list[Note]) -> None:
+        self.notes_ = _lines(notes)
+        for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
+            warnings.warn(line, TableWarning, stacklevel=6)
+
+    def _check_features(self, notes: list[Note]) -> None:
+        names = list(self.get_feature_names_out())
+        if not names:
+            raise InputError(f"no feature is left: {'; '.join(_lines(notes)) or 'all dropped'}.")
+        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+        if repeated:
+            raise InputError(
+                f"two columns would give a feature of the same name: {listed(repeated)}. "
+                "Rename one of them."
+            )
+
+    def _leave_out(self, features: pd.DataFrame, least: float) -> list[Note]:
+        shares = features.to_numpy().mean(axis=0)
+        # Shares are rounded; one of exactly the bound is inside.
+        self.kept_ = (shares >= least - 1e-12) & (shares <= 1 - least + 1e-12)
+        return [
+            Note("overlap", str(name), f"{share:.3g}")
+            for name, share in zip(features.columns[~self.kept_], shares[~self.kept_], strict=True)
+        ]
+
+    def transform(self, X: Any) -> pd.DataFrame:
+        """The 0/1 features of new rows; warns of values that were not there in training."""
+        features, surprises = self.encode(X)
+        for line in surprise_lines(surprises):
+            warnings.warn(line, TableWarning, stacklevel=3)
+        return features
+
+    def encode(self, X: Any) -> tuple[pd.DataFrame, list[Surprise]]:
+        """The 0/1 features of new rows, and what was not expected in them."""
+        check_is_fitted(self, "columns_")
+        frame = as_frame(X)
+        self.check_has_columns(list(frame.columns))
+        kept = np.empty((len(frame), int(self.kept_.sum())), dtype=np.uint8)
+        surprises, k = [], 0
+        for column, wanted in self._parts():
+            if wanted.any():  # else left out for want of overlap
+                bits, unexpected = column.encode(frame[column.name])
+                surprises += unexpected
+                for feature in np.flatnonzero(wanted):
+                    kept[:, k] = bits[feature]
+                    k += 1
+        names = self.get_feature_names_out()
+        return pd.DataFrame(kept, columns=names, index=frame.index, copy=False), surprises
+
+    def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
+        """The columns with which of their features are kept."""
+        ends = np.cumsum([len(column.features) for column in self.columns_])
+        return zip(self.columns_, np.split(self.kept_, ends[:-1]), strict=True)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the features, in order."""
+        names = [name for column in self.columns_ for name in column.features]
+        return np.array(names, dtype=object)[self.kept_]
+
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns of a table that the features are made of."""
+        return [column.name for column, kept in self._parts() if kept.any()]
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the parts are those of a fitted encoder."""
+        if self.overlap is not None and not 0 <= self.overlap < 0.5:
+            raise ValueError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
+        fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
+        if not any(fitted):
+            return
+        if not all(fitted):
+            raise ValueError("columns_, kept_ and notes_ go together")
+        if not all(isinstance(column, NumberColumn | TextColumn) for column in self.columns_):
+            raise ValueError("columns_ must be how columns are encoded")
+        width = sum(len(column.features) for column in self.columns_)
+        if self.kept_.dtype != bool or self.kept_.shape != (width,):
+            raise ValueError(f"kept_ must be {width} booleans")
+        if len({column.name for column in self.columns_}) < len(self.columns_):
+            raise ValueError("names of columns repeat")
+        self._check_features([])
+
+    def check_has_columns(self, names: list[Any]) -> None:
+        """Raise when a table lacks a column that was used in training."""
+        present = set(names)
+        lacking = [name for name in self.used_columns if name not in present]
+        if lacking:
+            raise InputError(
+                f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
+                f"It has: {listed(names)}. {nearest(lacking[0], names)}"
+                "Add the column, or fit the model again without it."
+            )
+
+
+def as_frame(X: Any) -> pd.DataFrame:
+    """A DataFrame of pandas, from one of pandas or polars."""
+    if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not isinstance(X, pd.DataFrame):
+        raise InputError(
+            f"a table must be a DataFrame with named columns, but is {type(X).__name__}. Wrap it: "
+            "pandas.DataFrame(X, columns=[...])."
+        )
+    return X
+
+
+def _lines(notes: list[Note]) -> list[str]:
+    """One line per topic, in the order of the topics."""
+    lines = []
+    for topic, text in TOPICS.items():
+        found = [str(note) for note in notes if note.topic == topic]
+        if found:
+            lines.append(f"{text}: {', '.join(found)}")
+    return lines
+
+
+def surprise_lines(surprises: Iterable[Surprise]) -> list[str]:
+    """One line per kind of surprise, those of a column added up."""
+    totals: dict[tuple[str, str], tuple[int, str]] = {}
+    for s in surprises:
+        rows, example = totals.get((s.kind, s.column), (0, s.example))
+        totals[s.kind, s.column] = (rows + s.rows, example)
+    lines = []
+    for kind, text in SURPRISES.items():
+        found = [
+            f"{column} ({in_rows(rows)}" + (f", e.g. {shorten(example)!r})" if example else ")")
+            for (its_kind, column), (rows, example) in totals.items()
+            if its_kind == kind
+        ]
+        if found:
+            lines.append(f"{text}: {', '.join(found)}")
+    return lines

@@ -1,0 +1,62 @@
+"""Parts of messages about tables: columns, rows and values in words."""
+
+import difflib
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from stablepred.exceptions import InputError
+
+A_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
+
+
+def check_columns(names: Sequence[Any]) -> None:
+    """Raise when names of columns are not strings, or repeat."""
+    odd = [name for name in names if not isinstance(name, str)]
+    if odd:
+        raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
+    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
+    if repeated:
+        raise InputError(
+            f"names of columns repeat: {listed([repr(name) for name in repeated])}. Rename them."
+        )
+
+
+def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
+    """The error for a name that is not there, with the nearest ones that are."""
+    return InputError(
+        f"{what} {name!r} is not in the table. {nearest(name, names)}The columns are: "
+        f"{listed(names)}.{' ' + FIRST_LINE if has_data_names(names) else ''}"
+    )
+
+
+FIRST_LINE = "The first line seems to hold data; put one with names before it."
+
+
+def has_data_names(names: Sequence[Any]) -> bool:
+    """Whether the names of columns look like a row of data."""
+    return sum(A_NUMBER.fullmatch(str(name)) is not None for name in names) > 1
+
+
+def nearest(name: str, names: Sequence[Any]) -> str:
+    """Ask whether one of the nearest names was meant."""
+    lower = {str(other).lower(): str(other) for other in names}
+    close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)
+    return f"Did you mean {' or '.join(repr(lower[k]) for k in close)}? " if close else ""
+
+
+def listed(names: Sequence[Any], most: int = 20) -> str:
+    """Names in one line, not too many."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
+def in_rows(rows: int) -> str:
+    """How many rows, in words."""
+    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
+
+
+def shorten(text: str, most: int = 30) -> str:
+    """A string for a message."""
+    return text if len(text) <= most else text[: most - 3] + "..."

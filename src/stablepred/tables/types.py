@@ -1,0 +1,310 @@
+"""What the values of one column are: numbers, booleans, dates or text, and which are missing.
+
+A column of a CSV file is text, a column of a Parquet file or of a DataFrame has a type; the same
+values give the same result either way. Text is trimmed, and an empty one, ``NA``, ``N/A``,
+``NaN``, ``null`` and ``?`` mean missing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from stablepred.exceptions import InputError
+
+FloatArray = NDArray[np.float64]
+IndexArray = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+MISSING = ("", "#n/a", "<na>", "?", "n/a", "na", "nan", "null")
+BOOLEANS = {"true": 1.0, "false": 0.0}
+
+# How numbers are written, by their decimal mark and the mark between groups of three digits. No
+# two parts of a pattern match the same digits, or a long string of them would take forever.
+INFINITE = "(?i:inf(inity)?)"
+EXPONENT = r"([eE][+-]?\d{1,3})?"
+MARKS = {"point": (".", ""), "comma": (",", ""), "1,234.5": (".", ","), "1.234,5": (",", ".")}
+NUMBER = {
+    style: (
+        rf"^[+-]?({INFINITE}|(\d+(\{mark}\d*)?|\{mark}\d+){EXPONENT}"
+        + (rf"|[1-9]\d{{0,2}}(\{group}\d{{3}})+(\{mark}\d*)?)$" if group else ")$")
+    )
+    for style, (mark, group) in MARKS.items()
+}
+# One mark and three digits after it: 1.234, or 1234 with its digits in groups.
+DOUBTFUL = {mark: rf"^[+-]?[1-9]\d{{0,2}}\{mark}\d{{3}}$" for mark in ".,"}
+# Relative precision of floats shorter than doubles, by their names in pandas.
+PRECISION = {"float16": 2.0**-10, "float32": 2.0**-23, "float[pyarrow]": 2.0**-23}
+LEADING_ZERO = r"^[+-]?0\d"
+
+MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+TIME = r"([t ]\s*\d{1,2}:\d{2}.*)?$"
+DATE = "|".join(
+    [
+        rf"^\d{{4}}([-/.])\d{{1,2}}{TIME}",
+        rf"^\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}{TIME}",
+        rf"^\d{{1,2}}[-/.]\d{{1,2}}[-/.](\d{{2}}|\d{{4}}){TIME}",
+        rf"^\d{{1,2}}[-. ]+{MONTH}[-., ]+\d{{2,4}}{TIME}",
+        rf"^{MONTH} \d{{1,2}},? \d{{4}}{TIME}",
+    ]
+)
+
+# What pandas calls the values of a column whose type says nothing.
+SCALARS = (str, bool, int, float, np.generic)
+INFERRED = {
+    "boolean": {"boolean"},
+    "number": {"integer", "floating", "decimal", "mixed-integer-float"},
+    "date": {"date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period"},
+    "text": {"string", "empty", "mixed-integer"},
+}
+
+
+@dataclass(frozen=True)
+class Categories:
+    """A column as its distinct strings, sorted, and for each row the index of its string."""
+
+    values: list[str]
+    codes: IndexArray  # (n,), -1 where missing
+
+    @property
+    def counts(self) -> IndexArray:
+        """Rows of each string."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+
+    @property
+    def missing(self) -> Mask:
+        """Whether each row has no value."""
+        return self.codes < 0
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A column as numbers, with what was found there that is not one."""
+
+    values: FloatArray  # (n,), NaN where missing or not a number; some may be infinite
+    strays: Mask  # (n,), rows with something that is not a finite number
+    example: str  # one of those, empty if there is none
+    precision: float = 0.0  # relative, of a type with fewer digits than doubles have
+
+    @property
+    def finite(self) -> Mask:
+        """Whether each row has a number."""
+        return np.isfinite(self.values)
+
+
+def kind_of(column: pd.Series) -> str:
+    """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column.
+
+    A categorical column is one of text, whatever the categories are, unless they are dates.
+    """
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        categories = pd.Series(dtype.categories, name=column.name)
+        return "date" if kind_of(categories) == "date" else "text"
+    if pd.api.types.is_bool_dtype(dtype):
+        return "boolean"
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+        return "number"
+    if pd.api.types.is_string_dtype(dtype) and not pd.api.types.is_object_dtype(dtype):
+        return "text"
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
+        return "text"
+    for kind, names in INFERRED.items():
+        if found in names:
+            return kind
+    raise InputError(
+        f"column {column.name!r} holds values that are neither numbers nor text (found: {found}). "
+        "Turn it into numbers or text, or leave it out."
+    )
+
+
+# --- text ---
+
+
+def to_text(column: Any) -> Any:
+    """A column as an Arrow dictionary of its distinct strings, trimmed, null where missing."""
+    if isinstance(column, pa.Array):
+        array = column
+    elif _is_plain_text(column):
+        array = pa.array(column, from_pandas=True)
+    else:
+        kind_of(column)  # raises where values are neither numbers nor text
+        array = _format_values(column)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    encoded = pc.cast(array, pa.large_string()).dictionary_encode()
+    trimmed = pc.utf8_trim_whitespace(encoded.dictionary)
+    missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
+    cleaned = pc.if_else(missing, pa.scalar(None, pa.large_string()), trimmed)
+    return cleaned.take(encoded.indices).dictionary_encode()
+
+
+def _format_values(column: pd.Series) -> Any:
+    if pd.api.types.is_object_dtype(column.dtype):
+        # One by one: to pandas, True and 1 are the same value.
+        return pa.array([format_value(value) for value in column.tolist()], pa.large_string())
+    codes, values = pd.factorize(column)
+    distinct = pa.array([format_value(value) for value in np.asarray(values)], pa.large_string())
+    return distinct.take(pa.array(codes, mask=codes < 0))
+
+
+def _is_plain_text(column: pd.Series) -> bool:
+    """Whether every value is a string, or missing."""
+    if pd.api.types.is_object_dtype(column.dtype):
+        return pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty")
+    return pd.api.types.is_string_dtype(column.dtype)
+
+
+def format_value(value: Any) -> str | None:
+    """One value as text: 1.0 as ``1``, None and NaN as nothing."""
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, float | np.floating):
+        if np.isnan(value):
+            return None
+        return str(int(value)) if value.is_integer() else str(value)
+    return str(value)
+
+
+def to_categories(text: Any) -> Categories:
+    """The distinct strings of what `to_text` gives, or of a column."""
+    encoded = to_text(text) if isinstance(text, pd.Series) else text
+    codes = _codes(encoded)
+    found = encoded.dictionary.to_pylist()
+    order = sorted(range(len(found)), key=found.__getitem__)
+    rank = np.empty(len(found) + 1, dtype=np.intp)
+    rank[order], rank[-1] = np.arange(len(found)), -1
+    return Categories([found[k] for k in order], rank[codes])
+
+
+def _codes(text: Any) -> IndexArray:
+    """For each row the index of its string, -1 where it is missing."""
+    codes: IndexArray = text.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
+    return codes
+
+
+def match(text: Any, pattern: str) -> Mask:
+    """Which rows match a pattern; a missing one does not."""
+    return np.append(_matches(text.dictionary, pattern), False)[_codes(text)]
+
+
+def _matches(distinct: Any, pattern: str) -> Mask:
+    return np.array(pc.match_substring_regex(distinct, pattern), dtype=bool)
+
+
+def _is_valid(text: Any) -> Mask:
+    return _codes(text) >= 0
+
+
+def is_boolean(found: Categories) -> bool:
+    """Whether the strings are true and false."""
+    return bool(found.values) and {value.lower() for value in found.values} <= BOOLEANS.keys()
+
+
+def date_share(found: Categories) -> float:
+    """Share of the rows with a string that reads as a date."""
+    if not found.values:
+        return 0.0
+    dates = _matches(pc.utf8_lower(pa.array(found.values, pa.large_string())), DATE)
+    return float(found.counts[dates].sum() / found.counts.sum())
+
+
+# --- numbers ---
+
+
+def find_style(text: Any) -> str:
+    """How the numbers among strings are written: as most of them can be read.
+
+    ``integer`` where none has a mark, so that nothing is known of how a fraction would be written.
+    """
+    valid = _is_valid(text)
+    style, fewest = "", len(valid) + 1
+    for other, pattern in NUMBER.items():
+        strays = int((valid & ~match(text, pattern)).sum())
+        style, fewest = (other, strays) if strays < fewest else (style, fewest)
+        if not fewest:
+            break
+    return "integer" if style == "point" and not match(text, r"\.").any() else style
+
+
+def check_style(text: Any, style: str, name: str) -> str:
+    """Raise when numbers can be read in two ways, or are written in two; else say what is assumed.
+
+    1.234 beside 1.5 is a fraction, and beside 1.234.567 a thousand and more; beside 999 alone it
+    could be either. Where all values have a mark and three digits, their order is the same.
+    """
+    check_new_numbers(text, style, name)
+    mark, group = MARKS.get(style, ("", ""))
+    if not mark:
+        return ""
+    numbers, doubtful = match(text, NUMBER[style]), match(text, DOUBTFUL[mark])
+    if group:  # certain where a value makes no sense with the two marks exchanged
+        certain = numbers & ~match(text, NUMBER["1.234,5" if mark == "." else "1,234.5"])
+    else:
+        certain = numbers & match(text, rf"\{mark}") & ~doubtful
+    if certain.any() or not doubtful.any():
+        return ""
+    example = text[int(np.argmax(doubtful))].as_py()
+    if not group and (doubtful == numbers).all():
+        return f"e.g. {example} as {example.replace(mark, '.')}"
+    raise InputError(
+        f"column {name!r} has numbers that can be read in two ways: {example!r} may be "
+        f"{example.replace(mark, '.')} or {example.replace(mark, '')}. Write them without a mark "
+        f"for thousands or with another number of decimals, or leave the column out: "
+        f"drop=[{name!r}]."
+    )
+
+
+def check_new_numbers(text: Any, style: str, name: str) -> None:
+    """Raise when numbers are written in another way than ``style``, or may be."""
+    if style not in ("integer", *NUMBER):
+        return
+    other = _is_valid(text) & ~match(text, NUMBER.get(style, NUMBER["point"]))
+    if other.any():
+        other &= np.logical_or.reduce([match(text, pattern) for pattern in NUMBER.values()])
+    if style == "integer":
+        other |= match(text, DOUBTFUL["."])
+    if other.any():
+        example = text[int(np.argmax(other))].as_py()
+        words = {"integer": "as integers", "point": "with a decimal point as in 1234.5"}
+        words |= {"comma": "with a decimal comma as in 1234,5"}
+        raise InputError(
+            f"column {name!r} is written {words.get(style, f'as in {style}')}, but has "
+            f"{example!r}, which may mean something else. Write all its numbers in one way."
+        )
+
+
+def to_numbers(column: pd.Series, style: str, text: Any = None) -> Numbers:
+    """Any column as numbers; text, which may be given, is read in the given style."""
+    if kind_of(column) in ("number", "boolean"):
+        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        strays = np.isinf(values)
+        example = str(values[strays][0]) if strays.any() else ""
+        return Numbers(values, strays, example, PRECISION.get(str(column.dtype).lower(), 0.0))
+    text = to_text(column) if text is None else text
+    values = np.append(_parse(text.dictionary, style), np.nan)[_codes(text)]
+    strays = ~np.isfinite(values) & _is_valid(text)
+    example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
+    return Numbers(values, strays, example)
+
+
+def _parse(distinct: Any, style: str) -> FloatArray:
+    """Numbers from strings, NaN where it is not one."""
+    mark, group = MARKS.get(style, MARKS["point"])
+    pattern = NUMBER.get(style, NUMBER["point"])
+    written = pc.if_else(pc.match_substring_regex(distinct, pattern), distinct, None)
+    if group:
+        written = pc.replace_substring(written, group, "")
+    if mark != ".":
+        written = pc.replace_substring(written, mark, ".")
+    values = np.array(pc.cast(written, pa.float64()).to_numpy(zero_copy_only=False))
+    if style == "boolean":
+        values[~np.isin(values, (0.0, 1.0))] = np.nan
+        for word, value in BOOLEANS.items():
+            values[_matches(distinct, f"^(?i:{word})$")] = value
+    return values
