@@ -342,7 +342,7 @@ def test_simulated_samples_repeat_with_their_seed():
         (lambda: imbalance_bound(1, 0), "p must be between 2 and"),
         (lambda: imbalance_bound(3, 8), "m must be between 0 and 7, but is 8"),
         (lambda: imbalance_bound(3, -1), "m must be between 0 and 7"),
-        (lambda: imbalance_bound(3, [0, 8]), "but goes from 0 to 8"),
+        (lambda: imbalance_bound(3, [0, 8]), "but is 8"),
         (lambda: imbalance_bound(3, [0.5]), "m must be an integer"),
         (lambda: imbalance_bound(3, True), "m must be an integer"),
         (lambda: imbalance_bound(2.5, 1), "p must be an integer"),

@@ -16,32 +16,37 @@ the lemma of Johnson and Lindenstrauss            :func:`johnson_lindenstrauss_d
 ================================================  =================================================
 """
 
-from stablepred.theory.alpha import (
-    MaximumImbalance,
-    expected_imbalance,
-    imbalance_bound,
-    maximum_imbalance,
-    missing_distribution,
-)
-from stablepred.theory.arrangements import (
-    MultinomialImbalance,
-    imbalance_mean,
-    multinomial_imbalance,
-)
-from stablepred.theory.patterns import (
-    JointImbalance,
-    Overlap,
-    exact_weights,
-    joint_imbalance,
-    missing_patterns,
-    overlap,
-)
-from stablepred.theory.risk import (
-    RiskBound,
-    johnson_lindenstrauss_dimension,
-    rademacher_term,
-    risk_bound,
-)
+import typing as _typing
+
+from stablepred._lazy import attach as _attach
+
+if _typing.TYPE_CHECKING:
+    from stablepred.theory.alpha import (
+        MaximumImbalance,
+        expected_imbalance,
+        imbalance_bound,
+        maximum_imbalance,
+        missing_distribution,
+    )
+    from stablepred.theory.arrangements import (
+        MultinomialImbalance,
+        imbalance_mean,
+        multinomial_imbalance,
+    )
+    from stablepred.theory.patterns import (
+        JointImbalance,
+        Overlap,
+        exact_weights,
+        joint_imbalance,
+        missing_patterns,
+        overlap,
+    )
+    from stablepred.theory.risk import (
+        RiskBound,
+        johnson_lindenstrauss_dimension,
+        rademacher_term,
+        risk_bound,
+    )
 
 __all__ = [
     "JointImbalance",
@@ -63,3 +68,17 @@ __all__ = [
     "rademacher_term",
     "risk_bound",
 ]
+
+__getattr__, __dir__ = _attach(
+    __name__,
+    {
+        "stablepred.theory.alpha": "MaximumImbalance expected_imbalance imbalance_bound "
+        "maximum_imbalance missing_distribution",
+        "stablepred.theory.arrangements": "MultinomialImbalance imbalance_mean "
+        "multinomial_imbalance",
+        "stablepred.theory.patterns": "JointImbalance Overlap exact_weights "
+        "joint_imbalance missing_patterns overlap",
+        "stablepred.theory.risk": "RiskBound johnson_lindenstrauss_dimension "
+        "rademacher_term risk_bound",
+    },
+)

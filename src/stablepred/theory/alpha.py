@@ -11,16 +11,13 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import (
-    FloatArray,
-    check_binary,
-    check_feature_count,
-    check_integer,
-    check_weights,
-)
+from stablepred.theory import checks
+from stablepred.theory.checks import FloatArray
+from stablepred.weights.raw import RawSums
 
 
 class MaximumImbalance(NamedTuple):
@@ -51,12 +48,8 @@ def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
     ``lemma:alpha``, and treatment and covariate are None. (Taken literally, the footnote's 0/0 = 1
     would give 1 - 1 = 0 for the single pattern of all ones; the paper concludes 1 for all.)
     """
-    import torch  # slow to import, and used nowhere else in the theory
-
-    from stablepred.weights.raw import RawSums
-
-    x, names = check_binary(X)
-    weights = check_weights(w, len(x))
+    x, names = checks.check_binary(X)
+    weights = checks.check_weights(w, len(x))
     if x.shape[1] < 2:
         raise InputError("X has one feature; an imbalance needs at least two to compare.")
     sums = RawSums.of(torch.from_numpy(x), torch.from_numpy(weights / weights.sum()))
@@ -104,10 +97,10 @@ def imbalance_bound(p: int, m: ArrayLike) -> Any:
     of four features with alpha = 1/2 under 1 / P^(x) and 1/3 under other weights. (At m = 2^p - 1
     one pattern is left and every comparison is 0/0; the value is 1 by the paper's footnote.)
     """
-    patterns = 2 ** check_integer(p, "p", 2, 10_000)
+    patterns = 2 ** checks.check_integer(p, "p", 2, 10_000)
 
     def bound(each: Any) -> FloatArray:
-        return bound_at_share(check_integer(each, "m", 0, patterns - 1) / patterns)
+        return bound_at_share(checks.check_integer(each, "m", 0, patterns - 1) / patterns)
 
     return _map_numbers(bound, m)
 
@@ -145,9 +138,7 @@ def missing_distribution(n: int, p: int) -> FloatArray:
     far less often: see :func:`multinomial_imbalance`.
     """
     missing, probabilities = _missing_probabilities(n, p)
-    everywhere = np.zeros(2 ** int(p))
-    everywhere[missing] = probabilities
-    return everywhere
+    return np.asarray(np.bincount(missing, probabilities, 2 ** int(p)), dtype=np.float64)
 
 
 def _missing_probabilities(n: Any, p: Any) -> tuple[NDArray[np.int64], FloatArray]:
@@ -162,7 +153,7 @@ def _missing_probabilities(n: Any, p: Any) -> tuple[NDArray[np.int64], FloatArra
     further than t from the mean have probability under 2 exp(-2 t^2 / min(n, 2^p)); at
     t = 20 sqrt(min(n, 2^p)) that is smaller than any float.
     """
-    n, patterns = check_integer(n, "n", 1), 2 ** check_feature_count(p)
+    n, patterns = checks.check_integer(n, "n", 1), 2 ** checks.check_feature_count(p)
     most = min(n, patterns)
     mode = min(max((patterns + 1) * (n + 1) // (patterns + n + 1), 1), most)
     reach = int(20 * most**0.5) + 2

@@ -1,13 +1,13 @@
 """Alpha over random arrangements of missing patterns, under the weights 1 / P^(x).
 
-Under these weights every observed pattern carries the same weight, so that alpha depends on the
-set of observed patterns alone.
+Every observed pattern then carries the same weight, so that alpha depends on their set alone.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from stablepred.theory.alpha import bound_at_share, compare_means
 from stablepred.theory.checks import FloatArray, check_feature_count, check_integer
@@ -77,9 +77,7 @@ def multinomial_imbalance(
     draws, rng = check_integer(n_draws, "n_draws", 2), _generator(random_state)
     values = np.empty((2, draws))  # alpha and its bound, in every sample
     for i in range(draws):
-        seen = np.zeros(2**features, dtype=np.bool_)
-        seen[rng.integers(2**features, size=rows)] = True
-        observed = np.flatnonzero(seen)
+        observed = np.flatnonzero(np.bincount(rng.integers(2**features, size=rows)))
         values[0, i] = _alphas(_gram(observed, features), len(observed))
         values[1, i] = bound_at_share(1 - len(observed) / 2**features)
     means, errors = values.mean(axis=1), values.std(axis=1, ddof=1) / draws**0.5
@@ -87,8 +85,6 @@ def multinomial_imbalance(
 
 
 def _generator(random_state: RandomState) -> np.random.Generator:
-    from sklearn.utils import check_random_state  # slow to import
-
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 

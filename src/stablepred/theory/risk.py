@@ -20,15 +20,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import (
-    check_binary,
-    check_bound,
-    check_fraction,
-    check_integer,
-    check_weights,
-)
+from stablepred.theory import checks
 from stablepred.theory.model_class import make_class, smallest_class
 from stablepred.theory.patterns import joint_imbalance
 
@@ -105,7 +100,7 @@ def rademacher_term(
         M_k, on ||b_k||_2; one number stands for all layers.
     """
     within = make_class(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
-    return within.complexity(check_integer(n, "n", 1))
+    return within.complexity(checks.check_integer(n, "n", 1))
 
 
 def risk_bound(
@@ -169,7 +164,7 @@ def risk_bound(
     At the sizes in use it is mostly vacuous. What it shows is the direction: smaller norms, more
     rows and better balance bring it down.
     """
-    confidence = check_fraction(delta, "delta")
+    confidence = checks.check_fraction(delta, "delta")
     bounds = (beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
     if model is not None and (len(hidden) or p is not None or any(b is not None for b in bounds)):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
@@ -182,10 +177,10 @@ def risk_bound(
         within = make_class(features, hidden, *filled)
     worst = np.logaddexp(0.0, within.beta_reach) if max_loss is None else max_loss
     return RiskBound(
-        best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
+        best_risk=None if best_risk is None else checks.check_bound(best_risk, "best_risk"),
         complexity=within.complexity(rows),
         deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
-        imbalance=2 * check_bound(worst, "max_loss") * epsilon,
+        imbalance=2 * checks.check_bound(worst, "max_loss") * epsilon,
         max_loss=float(worst),
         delta=confidence,
     )
@@ -197,18 +192,20 @@ def _sample(
     """n, p and the sum of |epsilon_x|: those that are given, the others from X and the weights."""
     p = getattr(model, "n_features_in_", p)
     if X is not None:
-        x, _ = check_binary(X)
+        x, _ = checks.check_binary(X)
         if p not in (None, x.shape[1]):
             raise InputError(f"X has {x.shape[1]} features, but {p} were expected.")
-        c = check_weights(np.ones(len(x)) if sample_weight is None else sample_weight, len(x))
-        w = check_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
+        c = checks.check_weights(
+            np.ones(len(x)) if sample_weight is None else sample_weight, len(x)
+        )
+        w = checks.check_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
         n, p = np.count_nonzero(c) if n is None else n, x.shape[1]
         epsilon = joint_imbalance(x, c * w).total if epsilon is None else epsilon
     if n is None or p is None or epsilon is None:
         raise InputError("give the rows X, or n, p and imbalance as numbers.")
-    if check_bound(epsilon, "imbalance") > 2 + 1e-9:
+    if checks.check_bound(epsilon, "imbalance") > 2 + 1e-9:
         raise InputError(f"imbalance is a sum of |epsilon_x|, at most 2, but is {epsilon!r}.")
-    return check_integer(n, "n", 1), check_integer(p, "p", 1), float(epsilon)
+    return checks.check_integer(n, "n", 1), checks.check_integer(p, "p", 1), float(epsilon)
 
 
 def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
@@ -229,7 +226,5 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
         Largest relative change of a squared distance, between 0 and 1. (The paper states the
         lemma up to 1/2.)
     """
-    from sklearn.random_projection import johnson_lindenstrauss_min_dim  # slow to import
-
-    points = check_integer(n, "n", 1)
-    return int(johnson_lindenstrauss_min_dim(points, eps=check_fraction(epsilon, "epsilon")))
+    points = checks.check_integer(n, "n", 1)
+    return int(johnson_lindenstrauss_min_dim(points, eps=checks.check_fraction(epsilon, "epsilon")))
