@@ -67,7 +67,10 @@ def search_adaptively(
             "sampler='optuna' needs Optuna, which is not installed: "
             "pip install 'stablepred[optuna]'."
         ) from error
-    base, choice = optuna.distributions.BaseDistribution, optuna.distributions.CategoricalDistribution
+    base, choice = (
+        optuna.distributions.BaseDistribution,
+        optuna.distributions.CategoricalDistribution,
+    )
     space = {k: v if isinstance(v, base) else choice(list(v)) for k, v in grid.items()}
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial

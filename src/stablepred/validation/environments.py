@@ -3,8 +3,7 @@
 In the environment of rate r each noisy feature equals the outcome with probability r given the
 outcome; the base rate of the outcome stays as observed. Two ways to get there:
 
-- *redraw*: the noisy columns are drawn again, together, whatever they were before. Everything else
-  stays as observed.
+- *redraw*: the noisy columns are drawn again, together, whatever they were before.
 - *resample* (the paper's "non-random resampling"): the rows stay as they are and are drawn with
   weights prod_j P(r) / P(observed) over the noisy features j. With many of them few rows would
   carry all the weight, so the tilt is held back where the effective number of rows meets a floor.
@@ -129,9 +128,8 @@ def criterion_value(
     errors: FloatArray, criterion: str = "score", stability_weight: float = 5.0
 ) -> FloatArray:
     """What a search minimises, over the last axis: `score`, or the worst environment's error."""
-    if criterion == "worst":
-        return np.asarray(errors.max(axis=-1))
-    return score(errors, stability_weight)
+    worst = np.asarray(errors.max(axis=-1))
+    return worst if criterion == "worst" else score(errors, stability_weight)
 
 
 def is_constant(probability: FloatArray, target: FloatArray) -> bool:
