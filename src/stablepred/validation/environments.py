@@ -120,8 +120,7 @@ def resampling_weights(
 
 def score(errors: FloatArray, stability_weight: float) -> FloatArray:
     """Average_Error + lambda * Stability_Error over the last axis (environments)."""
-    spread: FloatArray = errors.std(axis=-1, ddof=1)
-    return np.asarray(errors.mean(axis=-1) + stability_weight * spread)
+    return np.asarray(errors.mean(axis=-1) + stability_weight * errors.std(axis=-1, ddof=1))
 
 
 def criterion_value(
@@ -203,8 +202,7 @@ def column_values(
         if not np.isfinite(columns[:, k]).all():
             raise InputError(
                 f"Input X contains NaN or infinity: feature {names[j]!r} has missing or infinite "
-                "values, so no environments can be made from it. Fill them first, or leave it out "
-                "of the features to change."
+                "values. Fill them first, or leave it out of the features to change."
             )
     return columns
 

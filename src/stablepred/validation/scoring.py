@@ -53,10 +53,8 @@ class EnvironmentScorer:
             message = f"a candidate could not be scored:\n{format_exc()}"
             warnings.warn(message, StablepredWarning, stacklevel=2)
             predicted = [np.full(len(target), np.nan) for _, target, _ in environments]
-        scores = {
-            "constant": float(is_constant(np.concatenate(predicted), self.target)),
-            "share": effective_share(model),
-        }
+        constant = is_constant(np.concatenate(predicted), self.target)
+        scores = {"constant": float(constant), "share": effective_share(model)}
         for name, (_, target, w), p in zip(self.names, environments, predicted, strict=True):
             scores[f"squares {name}"] = float(w @ (target - p) ** 2)
             scores[f"weight {name}"] = float(w.sum())

@@ -69,8 +69,7 @@ def biased_sample(
         rows = rng.choice(len(share), size=n, p=share / share.sum())
     else:
         rows = _draw_without_replacement(share, n, rng)
-    chosen = frame.iloc[rows]
-    label = name if name is not None else f"r={rate:g}"
+    chosen, label = frame.iloc[rows], f"r={rate:g}" if name is None else name
     return Environment(label, chosen.drop(columns=outcome), chosen[outcome].to_numpy())
 
 
@@ -120,8 +119,7 @@ def _relative_weights(
     agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
     count = agree.sum(axis=1)
     log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)
-    weights: FloatArray = np.exp(log_weight - log_weight.max())
-    return weights
+    return np.asarray(np.exp(log_weight - log_weight.max()))
 
 
 def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: str) -> None:
@@ -137,8 +135,7 @@ def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: s
         raise InputError(f"the table lacks {missing}; its columns are {list(frame.columns)}.")
     if repeated := sorted({c for c in chosen if chosen.count(c) > 1}):
         raise InputError(f"features {repeated} are named more than once.")
-    for column in (outcome, goal):
-        if column in chosen:
-            raise InputError(f"{column!r} cannot be both a selected feature and outcome or target.")
+    if both := [column for column in (outcome, goal) if column in chosen]:
+        raise InputError(f"{both[0]!r} cannot be both a selected feature and outcome or target.")
     for column in named:
         check_binary(frame[column], f"column {column!r}")
