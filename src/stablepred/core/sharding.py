@@ -94,18 +94,12 @@ class Shards(Local):
 
     def exchange(self, note: Any) -> list[Any]:
         """What each process notes."""
-        text = torch.frombuffer(bytearray(json.dumps(note).encode()), dtype=torch.uint8)
-        lengths = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in range(self.size)]
-        self._send(dist.all_gather, lengths, torch.tensor([len(text)], device=self.device))
-        widest = int(max(lengths))
-        padded = torch.zeros(widest, dtype=torch.uint8)
-        padded[: len(text)] = text
-        texts = [torch.empty(widest, dtype=torch.uint8, device=self.device) for _ in lengths]
-        self._send(dist.all_gather, texts, padded.to(self.device))
-        return [
-            json.loads(bytes(part[: int(length)].cpu().numpy()))
-            for part, length in zip(texts, lengths, strict=True)
-        ]
+        text = json.dumps(note).encode()
+        text = text.ljust(int(self.largest(len(text))))
+        message = torch.frombuffer(bytearray(text), dtype=torch.uint8).to(self.device)
+        texts = [torch.empty_like(message) for _ in range(self.size)]
+        self._send(dist.all_gather, texts, message)
+        return [json.loads(bytes(part.cpu().numpy())) for part in texts]
 
     def add_counts(self, rows: NDArray[np.uint8], count: FloatArray) -> FloatArray:
         """Total count over all processes of each of these distinct rows.
@@ -121,10 +115,9 @@ class Shards(Local):
         received = self._deal(sent[:, None], [1] * self.size, [1] * self.size)[:, 0]
         splits = sent.tolist(), received.tolist()
         theirs = self._deal(keys[order], *splits)
-        counts = self._deal(count[order, None], *splits)
         _, index = np.unique(theirs, axis=0, return_inverse=True)
-        index = index.reshape(-1)
-        sums = np.bincount(index, counts[:, 0])[index].astype(np.float64)
+        counts = self._deal(count[order, None], *splits)[:, 0]
+        sums = np.bincount(index.ravel(), counts)[index.ravel()].astype(np.float64)
         everywhere = np.empty_like(count)
         everywhere[order] = self._deal(sums[:, None], *splits[::-1])[:, 0]
         return everywhere

@@ -38,14 +38,10 @@ UNSEALED = b"0" * 64
 SEAL = rb"\"sha256\": \""  # as it is written in the header: JSON within a string of JSON
 
 DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(code)
-    for name, code in {
-        **{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "?"},
-        **{"I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1"},
-        **{"U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"},
-    }.items()
+    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+    **{f"{sign}{8 * n}": np.dtype(f"<{sign.lower()}{n}") for sign in "IU" for n in (1, 2, 4, 8)},
+    "BOOL": np.dtype(bool),
 }
-
 Arrays = dict[str, np.ndarray]
 
 
@@ -130,33 +126,30 @@ def check_objects(start: bytes | bytearray, size: int) -> None:
 
 def parse_json(text: bytes | str) -> Any:
     """JSON without repeated keys, NaN, infinities and integers of more than 64 bits."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            raise ValueError("its header names a part twice")
+        return result
+
+    def finite(text: str) -> float:
+        if not math.isfinite(float(text)):
+            raise ValueError(f"its header holds {text[:30]}, which is no finite number")
+        return float(text)
+
+    def integer(text: str) -> int:
+        if len(text) > 20 or not -LARGEST_INTEGER <= int(text) < LARGEST_INTEGER:
+            raise ValueError(f"its header holds {text[:30]}, which is too large a number")
+        return int(text)
+
     return json.loads(
         text,
-        object_pairs_hook=_unique,
-        parse_constant=_parse_number,
-        parse_float=_parse_number,
-        parse_int=_parse_integer,
+        object_pairs_hook=unique,
+        parse_constant=finite,
+        parse_float=finite,
+        parse_int=integer,
     )
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("its header names a part twice")
-    return result
-
-
-def _parse_number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"its header holds {text[:30]}, which is no finite number")
-    return value
-
-
-def _parse_integer(text: str) -> int:
-    if len(text) > 20 or not -LARGEST_INTEGER <= int(text) < LARGEST_INTEGER:
-        raise ValueError(f"its header holds {text[:30]}, which is too large a number")
-    return int(text)
 
 
 def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -188,38 +181,37 @@ class _Entry(NamedTuple):
     begin: int
     end: int
     name: str
-    dtype: str
-    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    shape: list[int]
 
 
 def _sort_entries(table: dict[str, Any], size: int) -> list[_Entry]:
     """The arrays in their order; together they fill ``size`` bytes exactly."""
     entries = sorted(_parse_entry(name, described) for name, described in table.items())
-    end = 0
-    for entry in entries:
-        name, length = f"array {entry.name[:80]!r}", entry.end - entry.begin
-        if entry.begin != end or entry.end > size:
-            raise ValueError(f"{name} lies outside its part of the file")
-        end = entry.end
-        if length != math.prod(entry.shape) * DTYPES[entry.dtype].itemsize:
-            raise ValueError(f"{name} has {length} bytes, but shape {entry.shape}")
-    if end != size:
-        raise ValueError(f"{size - end} bytes at its end belong to no array")
+    position = 0
+    for begin, end, name, dtype, shape in entries:
+        if begin != position or end > size:
+            raise ValueError(f"array {name[:80]!r} lies outside its part of the file")
+        if end - begin != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"array {name[:80]!r} has {end - begin} bytes, but shape {shape}")
+        position = end
+    if position != size:
+        raise ValueError(f"{size - position} bytes at its end belong to no array")
     return entries
 
 
 def _parse_entry(name: str, described: Any) -> _Entry:
     """What the header says about an array."""
-    if not isinstance(described, dict) or set(described) != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"array {name[:80]!r} is not described as safetensors does")
-    dtype, shape, offsets = described["dtype"], described["shape"], described["data_offsets"]
+    match described:
+        case {"dtype": dtype, "shape": [*shape], "data_offsets": [begin, end], **more} if not more:
+            sizes = [*shape, begin, end]
+        case _:
+            raise ValueError(f"array {name[:80]!r} is not described as safetensors does")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         raise ValueError(f"array {name[:80]!r} has the unknown type {str(dtype)[:20]!r}")
-    sizes = shape + offsets if isinstance(shape, list) and isinstance(offsets, list) else [None]
-    sound = all(type(size) is int and 0 <= size <= LARGEST for size in sizes)
-    if not sound or len(shape) > 4 or len(offsets) != 2:
+    if len(shape) > 4 or not all(type(n) is int and 0 <= n <= LARGEST for n in sizes):
         raise ValueError(f"array {name[:80]!r} has no sensible shape and offsets")
-    return _Entry(offsets[0], offsets[1], name, dtype, tuple(shape))
+    return _Entry(begin, end, name, DTYPES[dtype], shape)
 
 
 def _read_array(stream: BinaryIO, entry: _Entry, digest: Any) -> np.ndarray:
@@ -228,11 +220,11 @@ def _read_array(stream: BinaryIO, entry: _Entry, digest: Any) -> np.ndarray:
     Views of one buffer would do, but the last bits of a product depend on how its factors lie in
     memory, and a loaded model is to predict what the saved one did.
     """
-    array = np.empty(entry.shape, DTYPES[entry.dtype])
+    array = np.empty(entry.shape, entry.dtype)
     content = array.reshape(-1).view(np.uint8)
     if stream.readinto(content) != len(content):  # type: ignore[attr-defined]
         raise ValueError("it changed while it was read")
-    if entry.dtype == "BOOL" and content.max(initial=0) > 1:
+    if entry.dtype == bool and content.max(initial=0) > 1:
         raise ValueError(f"array {entry.name[:80]!r} of booleans holds other values")
     digest.update(content)
     return array
