@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from stablepred._random import RandomState, torch_generator
-from stablepred._validation import FloatArray, check_one_of
+from stablepred._validation import check_one_of
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
@@ -22,7 +21,7 @@ from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
 from stablepred.models.gbr import PAPER
 from stablepred.models.paper import (
-    PaperClassifier,
+    EmbeddingClassifier,
     Run,
     check_balancing_parameters,
     check_hidden,
@@ -36,7 +35,7 @@ storable(FrozenWeights)
 
 
 @storable
-class DGBRClassifier(PaperClassifier):
+class DGBRClassifier(EmbeddingClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
     Joins a deep auto-encoder, weights that balance its embedding for every feature as treatment,
@@ -154,10 +153,6 @@ class DGBRClassifier(PaperClassifier):
         the effective sample size: the guards only warn.
         """
         return cls(**PAPER | PAPER_NETWORK | params)
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """phi(X), the embedding: (n_samples, hidden[-1])."""
-        return self._embed(self._binary_features(X))
 
     def _check_parameters(self) -> None:
         check_balancing_parameters(self)

@@ -11,7 +11,12 @@ import pandas as pd
 import torch
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -60,7 +65,6 @@ from stablepred.models.stages import (
 from stablepred.models.stored import check_classifier
 from stablepred.sample import Sample, add_products
 from stablepred.tables.counting import count_patterns
-from stablepred.validation.environments import is_constant
 
 
 @dataclass(frozen=True)
@@ -257,8 +261,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self._warn_if_constant(sample, predictor)
 
     def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
-        found = predictor.probability(sample, sample.features)
-        if sample.shards is LOCAL and is_constant(found.cpu().numpy(), sample.y.cpu().numpy()):
+        if predictor.is_constant(sample):
             network = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
@@ -344,6 +347,18 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         check_common_parameters(self)
 
 
+class EmbeddingClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
+    """A classifier of the paper with an encoder, whose embedding can be had."""
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """phi(X), the embedding: (n_samples, hidden[-1])."""
+        return self._embed(self._binary_features(X))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.encoders_[0][-1][1])
+
+
 # --- pieces of the way in ---
 
 
@@ -351,6 +366,12 @@ def check_balancing_parameters(estimator: Any) -> None:
     """The rules for the parameters that GBR and DGBR share."""
     check_common_parameters(estimator)
     check_one_of(estimator, "solver", ("sequential", "alternating"))
+    if isinstance(estimator.refit, str) and estimator.refit == "plain":
+        raise InputError(
+            "refit must be one of 'auto', False, 'weighted', not 'plain': the balancing weights "
+            "are never dropped. StableClassifier fits a network on the stable variables without "
+            "them."
+        )
     check_one_of(estimator, "refit", ("auto", False, "weighted"))
     check_one_of(estimator, "order", (1, 2))
     check_one_of(estimator, "fit_intercept", (True, False))

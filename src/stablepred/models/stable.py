@@ -24,6 +24,7 @@ from stablepred._validation import (
     check_sample_weight,
     fit_atomically,
     validate,
+    warn_user,
 )
 from stablepred.core.loop import Settings, Solution
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
@@ -33,7 +34,7 @@ from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.base import Evidence
 from stablepred.evidence.explaining_away import depend_through_outcome
 from stablepred.evidence.verdict import Verdict, judge, make_evidence
-from stablepred.exceptions import InputError
+from stablepred.exceptions import ConstantPredictionWarning, ConvergenceWarning, InputError
 from stablepred.heads.choice import (
     Predictor,
     Recipe,
@@ -51,7 +52,7 @@ from stablepred.models.stages import (
     limit_resources,
     prepare_sample,
     report_balance,
-    warn_about_convergence,
+    warn_about_redundant_features,
 )
 from stablepred.models.stored import check_network, check_stable
 from stablepred.sample import Sample
@@ -262,13 +263,15 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             self._describe_screening(sample, screening)
             if self.estimator is None:
                 self._fit_network(sample, screening, settings)
-                warn_about_convergence(self, screening.solution.unfinished)
+        report_fit(self, sample, screening.solution)
         if self.estimator is not None:
+            rows = np.flatnonzero(weight)  # a row of weight zero is absent
+            X = _safe_indexing(X, rows) if hasattr(X, "columns") else X
+            x, labels, weight = x[rows], labels[rows], weight[rows]
             conclusive = screening.verdict.is_conclusive
             self.decision_, self.used_features_ = self._decide(x, labels, weight, conclusive)
             columns = _select(X, x, self.used_features_)
             self.estimator_ = self._fit_estimator(columns, labels, weight)
-            self.converged_ = not screening.solution.unfinished
         self.variables_ = describe_variables(
             sample, screening.verdict, self.stable_features_, self.used_features_
         )
@@ -326,6 +329,12 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         (predictor,) = heads.fit(sample, w, [recipe])
         assert predictor.network is not None
         screening.solution.unfinished.extend([] if predictor.converged else ["refit"])
+        if predictor.is_constant(sample):
+            warn_user(
+                "StableClassifier predicts the same probability for every row, or nearly so: the "
+                "rows are too few, or the variables in use say nothing about the outcome.",
+                ConstantPredictionWarning,
+            )
         self.estimator_ = _store_network(sample, predictor)
         used = (self.estimator_.encoder[0][0] != 0).any(axis=0)
         self.used_features_ = np.asarray(used)
@@ -370,6 +379,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"The stable variables keep {kept:.0%} of what all variables say about the outcome "
                 f"on held-out rows; at least {LEAST_KEPT:.0%} is needed to leave the others out."
             )
+            if np.isnan(errors).any():
+                reason = "There are too few rows of one class to hold any out."
         sizes = [int(mask.sum()) for mask in masks.values()]
         table = pd.DataFrame({"candidate": list(masks), "n_variables": sizes, "error": errors})
         return Decision(table, chosen, reason), masks[chosen]
@@ -436,6 +447,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
         As in :class:`StableClassifier`.
     stable_features_ : ndarray of bool
     share_through_outcome_ : float
+    converged_ : bool
 
     Examples
     --------
@@ -452,6 +464,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     used_features_: BoolArray
     share_through_outcome_: float
     variables_: pd.DataFrame
+    converged_: bool
     random_state_: int
     n_features_in_: int
 
@@ -488,6 +501,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
                 selector.random_state_ = draw_seed(selector.random_state)
                 settings = replace(SETTINGS, on_iteration=on_iteration)
                 screening = screen(sample, selector.evidence, settings, selector.random_state_)
+            report_fit(selector, sample, screening.solution)
             verdict = screening.verdict
             stable = sample.to_user_columns(verdict.stable)
             selector.stable_features_ = stable
@@ -544,6 +558,19 @@ def screen(sample: Sample, evidence: Any, settings: Settings, seed: int) -> Scre
     else:
         learn_weights(sample, RawBalance(), None, settings, solution)
     return Screening(solution, network, judge(sample, solution.w, kinds))
+
+
+def report_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
+    """Set ``converged_``; warn of iterations that were not enough, and of redundant features."""
+    warn_about_redundant_features(sample)
+    estimator.converged_ = not solution.unfinished
+    if solution.unfinished:
+        stages = ", ".join(dict.fromkeys(solution.unfinished))
+        warn_user(
+            f"{type(estimator).__name__} stopped after {SETTINGS.max_iter} iterations before it "
+            f"converged (stage: {stages}), so that weights and verdicts are approximate.",
+            ConvergenceWarning,
+        )
 
 
 def describe_variables(

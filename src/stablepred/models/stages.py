@@ -177,7 +177,7 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution, w: torch.
     """All warnings about weights and embedding; sets ``converged_``."""
     warn_about_convergence(estimator, solution.unfinished)
     if hasattr(estimator, "weight_l2"):
-        _warn_about_redundant_features(sample)
+        warn_about_redundant_features(sample)
         _warn_about_weights(estimator, solution)
         _warn_about_erased_values(sample, w)
     if solution.network is not None:
@@ -204,7 +204,7 @@ def warn_about_convergence(estimator: Any, unfinished: list[str]) -> None:
         )
 
 
-def _warn_about_redundant_features(sample: Sample) -> None:
+def warn_about_redundant_features(sample: Sample) -> None:
     """Name the features that repeat another one, or say its opposite, in every row."""
     if sample.shards is not LOCAL:
         return
