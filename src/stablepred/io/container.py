@@ -8,19 +8,19 @@ That is safetensors, and other readers of safetensors can open it. The string is
 begins with the format, the version of the library that wrote the file, and the SHA-256 of the
 whole file, computed with 64 zeros in its own position.
 
-The safetensors library writes the file. It is read here, because the library's readers map the
-file into memory or copy every array, and do not bound what the header unfolds to. Reading takes
-the size of the file once; the bounds on the header and on its JSON see to it that no file unfolds
-to much more than twice its size, and that the header of no file takes more than ``HEADER_MOST``.
+The safetensors library writes and reads the arrays. The header is checked before that, because the
+library does not bound what it unfolds to: no file takes much more memory than twice its size, and
+the header of no file more than ``HEADER_MOST``.
 """
 
 import hashlib
 import json
 import math
 import os
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import numpy as np
+from safetensors import deserialize
 from safetensors.numpy import save as safetensors_bytes
 
 from stablepred._version import __version__
@@ -88,14 +88,31 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
         if not isinstance(table, dict):
             raise ValueError("it is no safetensors file")
         content = _take_content(table, kind)
-        entries = _sort_entries(table, size - len(start))
-        digest, _ = _start_digest(start)
-        arrays = {entry.name: _read_array(stream, entry, digest) for entry in entries}
-        if stream.read(1):
-            raise ValueError("it changed while it was read")
+        blob = start + stream.read(size)
+    digest, _ = _start_digest(start)
+    digest.update(memoryview(blob)[len(start) :])
     if content["sha256"] != digest.hexdigest():
         raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
+    tensors = deserialize(blob)
+    del blob
+    arrays = {}
+    while tensors:  # each gives its memory back when it is copied
+        name, tensor = tensors.pop()
+        arrays[name] = _make_array(name, **tensor)
     return content, arrays
+
+
+def _make_array(name: str, dtype: str, shape: list[int], data: bytearray) -> np.ndarray:
+    """An array with memory of its own.
+
+    A view would do, but the last bits of a product depend on how its factors lie in memory, and a
+    loaded model is to predict what the saved one did.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"array {name[:80]!r} has the unknown type {dtype!r}")
+    if dtype == "BOOL" and max(data, default=0) > 1:
+        raise ValueError(f"array {name[:80]!r} of booleans holds other values")
+    return np.frombuffer(data, DTYPES[dtype]).reshape(shape).copy()
 
 
 def _header_length(first: bytes | bytearray, size: int) -> int:
@@ -173,58 +190,3 @@ def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
     if set(content) != known or not isinstance(content["stablepred"], str):
         raise ValueError(f"its JSON must hold {sorted(known)}, but holds {sorted(content)[:10]}")
     return content
-
-
-class _Entry(NamedTuple):
-    """Where in the file an array is, and what it is."""
-
-    begin: int
-    end: int
-    name: str
-    dtype: np.dtype[Any]
-    shape: list[int]
-
-
-def _sort_entries(table: dict[str, Any], size: int) -> list[_Entry]:
-    """The arrays in their order; together they fill ``size`` bytes exactly."""
-    entries = sorted(_parse_entry(name, described) for name, described in table.items())
-    position = 0
-    for begin, end, name, dtype, shape in entries:
-        if begin != position or end > size:
-            raise ValueError(f"array {name[:80]!r} lies outside its part of the file")
-        if end - begin != math.prod(shape) * dtype.itemsize:
-            raise ValueError(f"array {name[:80]!r} has {end - begin} bytes, but shape {shape}")
-        position = end
-    if position != size:
-        raise ValueError(f"{size - position} bytes at its end belong to no array")
-    return entries
-
-
-def _parse_entry(name: str, described: Any) -> _Entry:
-    """What the header says about an array."""
-    match described:
-        case {"dtype": dtype, "shape": [*shape], "data_offsets": [begin, end], **more} if not more:
-            sizes = [*shape, begin, end]
-        case _:
-            raise ValueError(f"array {name[:80]!r} is not described as safetensors does")
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ValueError(f"array {name[:80]!r} has the unknown type {str(dtype)[:20]!r}")
-    if len(shape) > 4 or not all(type(n) is int and 0 <= n <= LARGEST for n in sizes):
-        raise ValueError(f"array {name[:80]!r} has no sensible shape and offsets")
-    return _Entry(begin, end, name, DTYPES[dtype], shape)
-
-
-def _read_array(stream: BinaryIO, entry: _Entry, digest: Any) -> np.ndarray:
-    """Read the next array of the file into memory of its own.
-
-    Views of one buffer would do, but the last bits of a product depend on how its factors lie in
-    memory, and a loaded model is to predict what the saved one did.
-    """
-    array = np.empty(entry.shape, entry.dtype)
-    content = array.reshape(-1).view(np.uint8)
-    if stream.readinto(content) != len(content):  # type: ignore[attr-defined]
-        raise ValueError("it changed while it was read")
-    if entry.dtype == bool and content.max(initial=0) > 1:
-        raise ValueError(f"array {entry.name[:80]!r} of booleans holds other values")
-    digest.update(content)
-    return array
