@@ -131,12 +131,9 @@ def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
         while time.monotonic() < end and len(words) < len(others):
             words = {rank: store.get(rank).decode() for rank in others if store.check([rank])}
             time.sleep(0.05)
+    silence = "does not answer, it has ended or hangs (see its own output)"
     failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
-    silent = [
-        f"rank {rank} does not answer, it has ended or hangs (see its own output)"
-        for rank in others
-        if rank not in words
-    ]
+    silent = [f"rank {rank} {silence}" for rank in others if rank not in words]
     slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
     found = "; ".join(failed or silent) or slow
     return f"the fit on {shards.size} row shards was given up on rank {shards.rank}: {found}."
@@ -148,7 +145,7 @@ def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
 def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
     """Compare notes; what is wrong on one process is an error on all of them."""
     try:
-        note = {"error": "", **_note(shards, estimator, X, y)}
+        note = {"error": "", **_note(estimator, X, y)}
     except ValueError as error:
         note = {"error": str(error)}
     notes = shards.exchange(note)
@@ -169,9 +166,9 @@ def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
                 )
 
 
-def _note(shards: Shards, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """Columns and parameters of this process, once they and its rows can be used."""
-    _check_supported(estimator, shards)
+    _check_supported(estimator)
     if not (X.shape[0] if hasattr(X, "shape") else len(X)):
         raise InputError(
             "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
@@ -185,7 +182,7 @@ def _note(shards: Shards, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     return {"columns": names, "parameters": [kind, *(f"{k}={v!r}" for k, v in parameters.items())]}
 
 
-def _check_supported(estimator: Any, shards: Shards) -> None:
+def _check_supported(estimator: Any) -> None:
     if not isinstance(estimator, SUPPORTED):
         names = ", ".join(kind.__name__ for kind in SUPPORTED)
         raise InputError(f"fit_shard fits {names}, not {type(estimator).__name__}.")
@@ -198,9 +195,3 @@ def _check_supported(estimator: Any, shards: Shards) -> None:
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
-    if (shards.device.type == "cuda") != (estimator.device == "cuda"):
-        raise InputError(
-            f"device={estimator.device!r} does not go with the backend "
-            f"{dist.get_backend(shards.group)!r}: nccl needs device='cuda', gloo device='cpu' or "
-            "'auto'."
-        )

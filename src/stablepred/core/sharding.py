@@ -69,28 +69,23 @@ class Shards(Local):
     def __init__(self, group: Any, timeout: timedelta) -> None:
         self.group, self.timeout = group, timeout
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        on_gpu = dist.get_backend(group) == "nccl"
-        self.device = torch.device("cuda" if on_gpu else "cpu")
+        self.device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
         """Sums over all rows, in one message."""
         if all(isinstance(part, Tensor) for part in sums):
-            totals: tuple[Tensor, ...] = _Totals.apply(self, *sums)
-            return totals
+            return tuple(_Totals.apply(self, *sums))
         tensors = [torch.as_tensor(np.asarray(part, dtype=np.float64)) for part in sums]
         return tuple(part.numpy()[()] for part in self._in_one_message(tensors))
 
     def largest(self, values: Any) -> Any:
         """Maxima over all rows."""
-        if isinstance(values, Tensor):
-            return self.reduce(values, dist.ReduceOp.MAX)
-        array = torch.as_tensor(np.asarray(values, dtype=np.float64))
-        return self.reduce(array, dist.ReduceOp.MAX).numpy()[()]
+        maxima = self.reduce(torch.as_tensor(values, dtype=torch.float64), dist.ReduceOp.MAX)
+        return maxima if isinstance(values, Tensor) else maxima.numpy()[()]
 
     def in_every_shard(self, variables: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The same variables; their gradients are added up."""
-        shared: tuple[Tensor, ...] = _InEveryShard.apply(self, *variables)
-        return shared
+        return tuple(_InEveryShard.apply(self, *variables))
 
     def exchange(self, note: Any) -> list[Any]:
         """What each process notes."""
@@ -102,11 +97,7 @@ class Shards(Local):
         return [json.loads(bytes(part.cpu().numpy())) for part in texts]
 
     def add_counts(self, rows: NDArray[np.uint8], count: FloatArray) -> FloatArray:
-        """Total count over all processes of each of these distinct rows.
-
-        Rows do not travel, but fingerprints of 16 bytes, each with its count, to the process that
-        adds up this one; and the totals back.
-        """
+        """Total counts: fingerprints travel to the process that adds them up, totals back."""
         prints = b"".join(hashlib.blake2b(row, digest_size=16).digest() for row in rows)
         keys = np.frombuffer(prints, dtype=np.uint8).reshape(len(rows), 16)
         owner = (keys[:, :8].copy().view("<u8")[:, 0] % self.size).astype(np.intp)

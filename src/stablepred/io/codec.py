@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from stablepred.exceptions import InputError
-from stablepred.io.container import LARGEST_INTEGER, Arrays
+from stablepred.io.container import Arrays
 from stablepred.io.objects import build, find_class, not_stored
 
 DEEPEST = 32
@@ -33,14 +33,10 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     """JSON for ``value``; its arrays are added to ``arrays``. Errors call it ``name``."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | str):
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, str | int | float):
         return value
-    if isinstance(value, int):
-        if not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
-            raise InputError(f"{name} cannot be stored: an integer of more than 64 bits.")
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
     if isinstance(value, list):
         return [encode(item, f"{name}[{k}]", arrays) for k, item in enumerate(value)]
     if isinstance(value, tuple):

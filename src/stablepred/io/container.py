@@ -15,7 +15,6 @@ the header of no file more than ``HEADER_MOST``.
 
 import hashlib
 import json
-import math
 import os
 from typing import Any
 
@@ -31,7 +30,6 @@ FORMAT = 3
 LARGEST = 1 << 32  # bytes of a file
 HEADER, HEADER_MOST = 1 << 21, 1 << 24  # bytes of a header: this plus size / 8, and at most
 OBJECTS, OBJECTS_MOST = 1 << 22, 1 << 26  # bytes its JSON may unfold to: this plus size / 4
-LARGEST_INTEGER = 1 << 63
 
 METADATA, KEY = "__metadata__", "stablepred"
 UNSEALED = b"0" * 64
@@ -142,31 +140,15 @@ def check_objects(start: bytes | bytearray, size: int) -> None:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """JSON without repeated keys, NaN, infinities and integers of more than 64 bits."""
+    """JSON in which no part is named twice."""
+    return json.loads(text, object_pairs_hook=_unique)
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(pairs)
-        if len(result) != len(pairs):
-            raise ValueError("its header names a part twice")
-        return result
 
-    def finite(text: str) -> float:
-        if not math.isfinite(float(text)):
-            raise ValueError(f"its header holds {text[:30]}, which is no finite number")
-        return float(text)
-
-    def integer(text: str) -> int:
-        if len(text) > 20 or not -LARGEST_INTEGER <= int(text) < LARGEST_INTEGER:
-            raise ValueError(f"its header holds {text[:30]}, which is too large a number")
-        return int(text)
-
-    return json.loads(
-        text,
-        object_pairs_hook=unique,
-        parse_constant=finite,
-        parse_float=finite,
-        parse_int=integer,
-    )
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("its header names a part twice")
+    return result
 
 
 def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The checkpoint of a fit as a file: written now and then, read when the fit is run again."""
 
-import hashlib
 import os
 import re
 import time
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 
@@ -31,11 +31,8 @@ def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
 
     Without a ``random_state`` any seed will do: the unfinished fit's own is taken.
     """
-    digest = hashlib.sha256()
     rows = [a.cpu().numpy() for a in (sample.x, sample.y, sample.mass, sample.copies)]
-    for array in (*rows, sample.origin.index, sample.origin.present, sample.origin.columns):
-        digest.update(repr((array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).data)
+    data = joblib.hash([*rows, sample.origin.index, sample.origin.present, sample.origin.columns])
     parameters = {
         name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
         for name, value in estimator.get_params(deep=False).items()
@@ -45,7 +42,7 @@ def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
         parameters["random_state"] = str(seed)
     versions = f"stablepred {__version__}, torch {torch.__version__}, numpy {np.__version__}"
     kind = type(estimator).__name__
-    return {"estimator": kind, "versions": versions, "data": digest.hexdigest(), **parameters}
+    return {"estimator": kind, "versions": versions, "data": data, **parameters}
 
 
 @contextmanager
