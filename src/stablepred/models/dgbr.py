@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from stablepred._random import RandomState, torch_generator
 from stablepred._validation import check_one_of
@@ -19,15 +20,14 @@ from stablepred.heads.choice import Recipe
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.gbr import PAPER
-from stablepred.models.paper import (
-    EmbeddingClassifier,
-    Run,
+from stablepred.models.entry import (
     check_balancing_parameters,
     check_hidden,
     keeps_solver_head,
     start_network,
 )
+from stablepred.models.gbr import PAPER
+from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
 
@@ -35,7 +35,7 @@ storable(FrozenWeights)
 
 
 @storable
-class DGBRClassifier(EmbeddingClassifier):
+class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
     Joins a deep auto-encoder, weights that balance its embedding for every feature as treatment,
@@ -90,6 +90,8 @@ class DGBRClassifier(EmbeddingClassifier):
     >>> model.transform(train.X).shape
     (1000, 10)
     """
+
+    transform = transform_rows
 
     def __init__(
         self,

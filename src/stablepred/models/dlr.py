@@ -3,20 +3,22 @@
 import os
 from collections.abc import Sequence
 
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+
 from stablepred._random import RandomState, torch_generator
 from stablepred._validation import check_at_least, check_one_of
 from stablepred.core.sequential import start_solution, train_encoder
 from stablepred.heads.choice import Recipe
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.paper import EmbeddingClassifier, Run, check_hidden, start_network
-from stablepred.models.stages import check_common_parameters
+from stablepred.models.entry import check_common_parameters, check_hidden, start_network
+from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
 
 
 @storable
-class DLRClassifier(EmbeddingClassifier):
+class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep auto-encoder and logistic regression trained together, without balancing.
 
     Minimises L_Pre + reconstruction * L_AE + l2 ||beta||^2 + l1 ||beta||_1
@@ -44,6 +46,8 @@ class DLRClassifier(EmbeddingClassifier):
     encoders_ : list of one list of (matrix, bias) pairs
     others : as in :class:`GBRClassifier`; ``sample_weight_`` is one for every row.
     """
+
+    transform = transform_rows
 
     def __init__(
         self,

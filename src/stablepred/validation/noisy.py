@@ -19,7 +19,9 @@ def find_noisy(
     X: Any, target: FloatArray, weight: FloatArray | None, names: Sequence[Any], seed: int
 ) -> BoolArray:
     """Find the features that vary and that the library's screen does not call stable."""
-    from stablepred.models.stable import StableFeatureSelector  # the default source of the verdict
+    from stablepred.models.selector import (
+        StableFeatureSelector,  # the default source of the verdict
+    )
 
     x = column_values(X, range(len(names)), names)
     order = by_content(x)  # so that the verdict does not depend on the columns' order
