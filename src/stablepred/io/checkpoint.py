@@ -18,10 +18,7 @@ KIND = "checkpoint"
 
 
 def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
-    """Write ``content`` to ``path``, completely or not at all.
-
-    CheckpointError where it does not fit into one file, or another process writes to the path.
-    """
+    """Write ``content`` to ``path``, completely or not at all; CheckpointError where it cannot."""
     arrays: Arrays = {}
     try:
         blob = pack(encode(content, KIND, arrays), arrays, KIND)

@@ -57,19 +57,19 @@ def pack(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
 
 def seal(blob: bytearray) -> bytearray:
     """Write the file's own SHA-256 into its header."""
-    start = blob[: 8 + int.from_bytes(blob[:8], "little")]
-    digest, position = _start_digest(start)
-    digest.update(memoryview(blob)[len(start) :])
-    blob[position : position + 64] = digest.hexdigest().encode()
+    checksum, position = _checksum(blob)
+    blob[position : position + 64] = checksum.encode()
     return blob
 
 
-def _start_digest(start: bytes | bytearray) -> tuple[Any, int]:
-    """SHA-256 of a file to the end of its header, zeros for the checksum, and where that is."""
-    position = start.find(SEAL, 8) + len(SEAL)
+def _checksum(blob: bytes | bytearray) -> tuple[str, int]:
+    """SHA-256 of a file with zeros in place of its checksum, and where that is."""
+    position = blob.find(SEAL, 8, 8 + int.from_bytes(blob[:8], "little")) + len(SEAL)
     if position < len(SEAL):
         raise ValueError("it has no checksum")
-    return hashlib.sha256(start[:position] + UNSEALED + start[position + 64 :]), position
+    digest = hashlib.sha256(blob[:position] + UNSEALED)
+    digest.update(memoryview(blob)[position + 64 :])
+    return digest.hexdigest(), position
 
 
 # --- reading ---
@@ -87,9 +87,7 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
             raise ValueError("it is no safetensors file")
         content = _take_content(table, kind)
         blob = start + stream.read(size)
-    digest, _ = _start_digest(start)
-    digest.update(memoryview(blob)[len(start) :])
-    if content["sha256"] != digest.hexdigest():
+    if content["sha256"] != _checksum(blob)[0]:
         raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
     tensors = deserialize(blob)
     del blob
