@@ -110,12 +110,8 @@ def conforms(value: Any, hint: Any) -> bool:
         scalars = get_args(arguments[1]) if arguments else ()
         return all(issubclass(value.dtype.type, scalar) for scalar in scalars if scalar is not Any)
     if origin is dict and arguments:
-        return _all_conform(value, arguments[0]) and _all_conform(value.values(), arguments[1])
+        return all(all(map(conforms, pair, arguments)) for pair in value.items())
     if origin is tuple and arguments and arguments[1:] != (Ellipsis,):
         return len(value) == len(arguments) and all(map(conforms, value, arguments))
-    return not arguments or _all_conform(value, arguments[0])
-
-
-def _all_conform(values: Any, hint: Any) -> bool:
-    parts = values.tolist() if isinstance(values, np.ndarray) else values
-    return all(conforms(part, hint) for part in parts)
+    parts = value.tolist() if isinstance(value, np.ndarray) else value
+    return not arguments or all(conforms(part, arguments[0]) for part in parts)

@@ -77,9 +77,8 @@ def check_balanced(model: Any) -> None:
             raise ValueError(f"{name} is not fitted on the {p} features of the model")
     if not {"weights_", "sample_weight_"} & vars(model.balancer_).keys():
         raise ValueError("balancer_ has no weights")
-    needed = ["predict", *(["classes_"] if is_classifier(model) else [])]
-    if not all(hasattr(model.estimator_, name) for name in needed):
-        raise ValueError(f"estimator_ must have {' and '.join(needed)}")
+    if not hasattr(model.estimator_, "classes_" if is_classifier(model) else "predict"):
+        raise ValueError("estimator_ must be fitted, and predict what the model does")
 
 
 def check_stable(model: Any) -> None:
