@@ -59,10 +59,10 @@ def make_table():
 @pytest.fixture(scope="module")
 def short_screens():
     """Two iterations for the weights and the network of a screen: enough for what is no result."""
-    from stablepred.models import stable
+    from stablepred.models import screening
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stable, "SETTINGS", replace(stable.SETTINGS, max_iter=2))
+        patch.setattr(screening, "SETTINGS", replace(screening.SETTINGS, max_iter=2))
         yield
 
 

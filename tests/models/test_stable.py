@@ -17,7 +17,7 @@ from stablepred import StableClassifier, StableFeatureSelector, load
 from stablepred.data import SyntheticWorld
 from stablepred.evidence.base import Scores
 from stablepred.exceptions import ConstantPredictionWarning, ConvergenceWarning, InputError
-from stablepred.models import stable as stable_module
+from stablepred.models import screening
 from stablepred.models.stable import _share_kept
 
 WORLD = SyntheticWorld("s_indep_v", 10)
@@ -322,7 +322,7 @@ def test_the_selector_serves_in_a_pipeline(train, tmp_path):
 
 
 def test_a_screen_that_does_not_converge_is_a_warning_about_what_it_has(train, monkeypatch):
-    monkeypatch.setattr(stable_module, "SETTINGS", replace(stable_module.SETTINGS, max_iter=1))
+    monkeypatch.setattr(screening, "SETTINGS", replace(screening.SETTINGS, max_iter=1))
     for estimator in (None, LogisticRegression()):
         model = StableClassifier(estimator, random_state=0)
         with pytest.warns(ConvergenceWarning, match="stopped after 1 iterations") as caught:
@@ -334,9 +334,9 @@ def test_a_screen_that_does_not_converge_is_a_warning_about_what_it_has(train, m
 
 
 def test_a_network_that_predicts_a_constant_is_a_warning(monkeypatch, train):
-    strengths = replace(stable_module.SETTINGS.strengths, network_l2=10.0)
-    settings = replace(stable_module.SETTINGS, strengths=strengths)
-    monkeypatch.setattr(stable_module, "SETTINGS", settings)
+    strengths = replace(screening.SETTINGS.strengths, network_l2=10.0)
+    settings = replace(screening.SETTINGS, strengths=strengths)
+    monkeypatch.setattr(screening, "SETTINGS", settings)
     with pytest.warns(ConstantPredictionWarning, match="the same probability for every row"):
         model = StableClassifier(random_state=0).fit(train.X, train.y)
     assert np.ptp(model.predict_proba(train.X)[:, 1]) < 0.01

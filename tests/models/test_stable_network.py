@@ -1,6 +1,7 @@
 """StableClassifier without an estimator: which network it trains, on what, and how strict."""
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ from stablepred.core.head import Head
 from stablepred.data import SyntheticWorld
 from stablepred.evidence.explaining_away import LEAST_SHARE_THROUGH_OUTCOME
 from stablepred.heads import network
-from stablepred.heads.choice import Predictor
-from stablepred.models import stable
+from stablepred.heads.choice import Predictor, shuffled_folds
+from stablepred.models import small_network
+from stablepred.models.screening import SETTINGS
 from stablepred.sample import make_sample
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
@@ -89,7 +91,7 @@ def test_there_the_network_stands_on_the_stable_variables_alone(biased, of_outco
 def penalties(monkeypatch, data, **weights):
     """How many times the usual penalty each network that is trained again has."""
     found = []
-    usual = stable.SETTINGS.strengths.network_l2
+    usual = SETTINGS.strengths.network_l2
     original = network.train_encoder
 
     def spy(sample, autoencoder, settings, solution, **options):
@@ -144,7 +146,8 @@ def choose(heads, rows=100, cv=3):
     y = np.where(np.arange(rows) % 10 < 8, x, 1 - x)
     sample = make_sample(x[:, None], y, np.ones(rows), ["x"])
     w = torch.ones_like(sample.mass)
-    return stable._choose_among_all(heads, sample, w, stable.SETTINGS, cv, seed=0).refit
+    folds = partial(shuffled_folds, sample, cv, 0)
+    return small_network._choose_among_all(heads, sample, w, SETTINGS, folds, seed=0).refit
 
 
 def test_a_network_under_the_weights_that_is_of_use_is_kept():
@@ -167,7 +170,7 @@ def test_without_rows_to_hold_out_the_weighted_network_is_kept():
     x, y = np.array([[0.0], [1.0], [1.0]]), np.array([0.0, 0.0, 1.0])
     sample = make_sample(x, y, np.ones(3), ["x"])
     w = torch.ones_like(sample.mass)
-    chosen = stable._choose_among_all(
-        StubHeads({"weighted": 0.0}), sample, w, stable.SETTINGS, 3, seed=0
-    )
+    folds = partial(shuffled_folds, sample, 3, 0)
+    heads = StubHeads({"weighted": 0.0})
+    chosen = small_network._choose_among_all(heads, sample, w, SETTINGS, folds, seed=0)
     assert chosen.refit == "weighted"
