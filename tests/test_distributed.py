@@ -120,8 +120,8 @@ def test_an_evaluation_sends_as_many_bytes_as_the_docs_say(fits):
 
 INPUT = {
     "no rows": "rank 1: the shard has no rows",
-    "columns": "same columns, but rank 1 has [] and not ['x6']",
-    "parameters": "rank 1 has ['l1=0.02'] and not ['l1=0.01']",
+    "columns": "same columns, but rank 1 has None where rank 0 has 'x6'",
+    "parameters": "rank 1 has 'l1=0.02' where rank 0 has 'l1=0.01'",
     "missing value": "rank 1: Input X contains NaN",
     "splitter": "cv must be a number of folds",
     "median": "dichotomize must be 'mean' or None",
