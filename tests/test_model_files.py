@@ -69,10 +69,9 @@ def test_a_stored_file_loads_and_answers_as_it_did(path, answers):
 
 def test_the_stored_files_are_of_this_format_alone(answers):
     assert [folder.name for folder in STORED.iterdir()] == [f"format-{FORMAT}"]
-    assert sorted(answers) == [path.stem for path in FILES]
+    assert sorted(answers) == sorted(path.stem for path in FILES)
 
 
-@pytest.mark.xfail(reason="the samples of the classifiers are stored when those are", strict=True)
 def test_every_kind_of_model_is_among_the_stored_files(answers):
     faces = [*stablepred.__all__, *stablepred.data.__all__]
     objects = {name: getattr(stablepred, name, getattr(stablepred.data, name, 0)) for name in faces}
@@ -308,7 +307,7 @@ FORGED = [
     ("dgbr", lambda s, a: s["pairs_"].__setitem__(0, {"tuple": [1, 1]}), "pairs_"),
     ("dichotomizer", set_state(strategy="mode"), "strategy"),
     ("dichotomizer", set_array(".thresholds_", lambda a: a[:2]), "thresholds_"),
-    ("filter", set_state(low=2.0), "low and high"),
+    ("filter", set_state(low=2.0), "low=2.0 and high"),
     ("filter", set_state(strategy="mode"), "strategy must be"),
     ("encoder", set_state(overlap=2.0), "overlap must be"),
     ("encoder", set_array(".kept_", lambda a: a[:1]), "kept_"),

@@ -115,7 +115,7 @@ def test_a_fit_that_is_stopped_again_and_again_ends_with_the_same_bits(
     model = clone(MODELS[name]).set_params(checkpoint=path)
     stops = 0
     while True:
-        stop_after(11 if name in DEFAULTS else 2)
+        stop_after(4 if name in DEFAULTS else 2)
         try:
             model.fit(table.X, table.y)
         except StoppedError:
