@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import plain_errors
 from stablepred.cli.screen import say, show_table, working
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder for table, figure and report.")] = Path(
         "stablepred-demo"
     ),
-    debug: options.Debug = False,
 ) -> None:
     """Train all methods in one environment and compare them in nine others.
 
@@ -41,36 +39,35 @@ def demo(
 
     Example: stablepred demo --rate 0.65
     """
-    with plain_errors(debug):
-        from stablepred.evaluation.reports import stability_report
-        from stablepred.validation.environments import RATES
-        from stablepred.worlds.synthetic import SyntheticWorld
+    from stablepred.evaluation.reports import stability_report
+    from stablepred.validation.environments import RATES
+    from stablepred.worlds.synthetic import SyntheticWorld
 
-        output.mkdir(parents=True, exist_ok=True)
-        world = SyntheticWorld("s_indep_v", bias_on=bias_on)
-        train = world.sample(rows, bias_rate=rate, random_state=seed)
-        models, seconds, remarks = _fit_all(train, seed)
-        del models["LR"]  # the report fits its own as a reference
-        report = stability_report(
-            models.pop("Stable"),
-            [world.sample(test_rows, bias_rate=r, random_state=seed + 1) for r in RATES],
-            train=train,
-            stable_features=world.stable_features,
-            baselines=models,
-            random_state=seed,
-        )
-        errors = _in_order(report.comparison.errors)
-        training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
-        title = f"Trained on {training}, tested on r = .1 to .9"
-        errors.to_csv(output / "errors.csv", index_label="method")
-        _plot(errors, title, output / "errors.png")
-        report.to_html(output / "report.html")
-        say(f"\n{title}\n")
-        _show("RMSE per test environment", _shorten(errors))
-        _show("Summary", _summarize(report.comparison, seconds))
-        for line in [*remarks, "", str(report.verdict), ""]:
-            say(line)
-        say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
+    output.mkdir(parents=True, exist_ok=True)
+    world = SyntheticWorld("s_indep_v", bias_on=bias_on)
+    train = world.sample(rows, bias_rate=rate, random_state=seed)
+    models, seconds, remarks = _fit_all(train, seed)
+    del models["LR"]  # the report fits its own as a reference
+    report = stability_report(
+        models.pop("Stable"),
+        [world.sample(test_rows, bias_rate=r, random_state=seed + 1) for r in RATES],
+        train=train,
+        stable_features=world.stable_features,
+        baselines=models,
+        random_state=seed,
+    )
+    errors = _in_order(report.comparison.errors)
+    training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
+    title = f"Trained on {training}, tested on r = .1 to .9"
+    errors.to_csv(output / "errors.csv", index_label="method")
+    _plot(errors, title, output / "errors.png")
+    report.to_html(output / "report.html")
+    say(f"\n{title}\n")
+    _show("RMSE per test environment", _shorten(errors))
+    _show("Summary", _summarize(report.comparison, seconds))
+    for line in [*remarks, "", str(report.verdict), ""]:
+        say(line)
+    say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
 
 def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], list[str]]:

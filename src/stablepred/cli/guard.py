@@ -7,9 +7,12 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -26,31 +29,40 @@ TEXT = r"'[^']*'|\"[^\"]*\""
 VALUE = rf"\[(?:{TEXT}|[^\]'\"])*\]|{TEXT}|[\w.+-]*\w"
 
 
-@contextmanager
-def plain_errors(debug: bool, output: Path | None = None) -> Iterator[None]:
-    """End with one plain message and exit code 2 on bad input; a traceback only to debug.
+def guard(command: Callable[..., None]) -> Any:
+    """Let a command end with one plain message and exit code 2 on bad input.
 
-    Where ``output`` is standard output, messages go to standard error.
+    It gets the option --debug, which shows a traceback as well. Where its output is standard
+    output, messages go to standard error.
     """
-    before = _stamp(output)
-    try:
-        with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
-            yield
-    except typer.Exit:
-        raise
-    except BrokenPipeError:
-        forget_reader()
-    except (Exception, KeyboardInterrupt) as error:
-        if debug:
-            traceback.print_exc()
-        message = in_options(describe(error))
-        if output is not None and isinstance(error, OSError | KeyboardInterrupt):
-            unchanged = _stamp(output) == before
-            message += " Nothing was written." if unchanged else f" {output} was written."
-        print(f"error: {message}", file=sys.stderr)
-        raise typer.Exit(BAD_INPUT) from None
-    if isinstance(sys.stdout, NoReader):
-        raise typer.Exit(BROKEN_PIPE)
+
+    @wraps(command)
+    def guarded(*, debug: bool, **arguments: Any) -> None:
+        output = arguments["output"] if "force" in arguments else None
+        before = _stamp(output)
+        try:
+            with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
+                command(**arguments)
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            forget_reader()
+        except (Exception, KeyboardInterrupt) as error:
+            if debug:
+                traceback.print_exc()
+            message = in_options(describe(error))
+            if output is not None and isinstance(error, OSError | KeyboardInterrupt):
+                unchanged = _stamp(output) == before
+                message += " Nothing was written." if unchanged else f" {output} was written."
+            print(f"error: {message}", file=sys.stderr)
+            raise typer.Exit(BAD_INPUT) from None
+        if isinstance(sys.stdout, NoReader):
+            raise typer.Exit(BROKEN_PIPE)
+
+    own = list(signature(command).parameters.values())
+    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=options.Debug)
+    vars(guarded)["__signature__"] = Signature([*own, debug])
+    return guarded
 
 
 def _stamp(path: Path | None) -> object:
