@@ -17,10 +17,12 @@ REQUIRED = {
     "DGBRClassifier",
     "DLRClassifier",
     "Dichotomizer",
+    "FrozenWeights",
     "GBRClassifier",
     "GlobalBalancer",
     "OverlapFilter",
     "StableClassifier",
+    "StableFeatureSelector",
     "__version__",
     "average_error",
     "environment_errors",
@@ -41,10 +43,7 @@ PARAMETERS = {
     "GlobalBalancer": COMMON | {"order", "weight_l2", "weight_sum"},
     "GBRClassifier": COMMON | GBR,
     "DLRClassifier": COMMON | DLR,
-    "DGBRClassifier": COMMON
-    | GBR
-    | DLR
-    | {"head", "freeze_weights_after", "reduced", "bias_bound"},
+    "DGBRClassifier": COMMON | GBR | DLR | {"head", "frozen"},
     "BalancedClassifier": {"estimator", "balancer"},
     "BalancedRegressor": {"estimator", "balancer"},
     "StableClassifier": {
@@ -68,8 +67,7 @@ def run(code):
 def test_all_is_sorted_and_exact():
     assert stablepred.__all__ == sorted(stablepred.__all__)
     assert len(set(stablepred.__all__)) == len(stablepred.__all__)
-    assert set(stablepred.__all__) >= REQUIRED
-    assert set(stablepred.__all__) <= REQUIRED
+    assert set(stablepred.__all__) == REQUIRED
 
 
 def test_every_public_name_is_there():

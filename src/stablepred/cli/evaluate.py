@@ -1,18 +1,12 @@
 """``stablepred evaluate``: errors of a model by environment, beside those of a constant."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from stablepred.cli import options
 from stablepred.cli.guard import FAILED_CHECK, warnings_as_lines
 from stablepred.cli.screen import say, show_table, working
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from stablepred.tables.table_model import TableModel
-    from stablepred.worlds.environment import Environment
 
 
 def evaluate(
@@ -55,7 +49,7 @@ def evaluate(
         raise typer.Exit(FAILED_CHECK)
 
 
-def _errors(model: "TableModel", found: "list[Environment]", seed: int) -> "pd.DataFrame":
+def _errors(model: Any, found: Any, seed: int) -> Any:
     """Errors with intervals by environment and in summary; rows, rate of 1 and the constant's."""
     import numpy as np
     import pandas as pd
@@ -74,7 +68,7 @@ def _errors(model: "TableModel", found: "list[Environment]", seed: int) -> "pd.D
     return frame
 
 
-def _show(errors: "pd.DataFrame", environments: int, by: str | None) -> None:
+def _show(errors: Any, environments: int, by: str | None) -> None:
     show_table(
         f"RMSE by {by or 'file'}, beside that of always predicting the training rate",
         [by or "file", "rows", "rate of 1", "error", "95% interval", "constant"],
@@ -92,7 +86,7 @@ def _show(errors: "pd.DataFrame", environments: int, by: str | None) -> None:
     )
 
 
-def _verdict(errors: "pd.DataFrame", base_rate: float, most: float | None) -> bool:
+def _verdict(errors: Any, base_rate: float, most: float | None) -> bool:
     """Say whether the model is better than a constant, and stable; whether the check passes."""
     summary = "Average_Error" if "Average_Error" in errors.index else errors.index[0]
     average, constant = errors["error"][summary], errors["constant"][summary]

@@ -65,18 +65,17 @@ def fit(
             f"--method {method}{' --tune' * tune} keeps no checkpoint to --resume; gbr, dgbr "
             "and dlr without --tune do."
         )
-    _check_unfinished(checkpoint, resume=resume, force=force)
-    with opened(table) as file:
-        columns, dropped = select_columns(file, drop, target)
-        encoded = _encode(file, columns, target, positive, overlap, estimator)
-    how = "read" if encoded.count is None else "counted"
-    say(f"{how} {table}: {encoded.rows:,} rows, {len(file.columns)} columns ({file.format})")
-    _describe_columns(encoded, file.columns, dropped)
-    words = parameter_options(estimator, "gbr", "dgbr")
-    shown = working(f"{'tuning' if tune else 'fitting'} {method}")
-    with _kept_to_resume(checkpoint), warnings_as_lines(words), shown:
-        model = encoded.fit(estimator)
-        model.save(output, force=force)  # before anything more is printed
+    with _resumable(checkpoint, resume=resume, force=force):
+        with opened(table) as file:
+            columns, dropped = select_columns(file, drop, target)
+            encoded = _encode(file, columns, target, positive, overlap, estimator)
+        how = "read" if encoded.count is None else "counted"
+        say(f"{how} {table}: {encoded.rows:,} rows, {len(file.columns)} columns ({file.format})")
+        _describe_columns(encoded, file.columns, dropped)
+        words = parameter_options(estimator, "gbr", "dgbr")
+        with warnings_as_lines(words), working(f"{'tuning' if tune else 'fitting'} {method}"):
+            model = encoded.fit(estimator)
+            model.save(output, force=force)  # before anything more is printed
     _describe_model(model)
     if tune:
         chosen = model.estimator.get_params()
@@ -84,8 +83,12 @@ def fit(
     say(f"written: {output} (model.safetensors, summary.json)")
 
 
-def _check_unfinished(checkpoint: Path, *, resume: bool, force: bool) -> None:
-    """Go on from an unfinished fit, discard it, or refuse to decide which."""
+@contextmanager
+def _resumable(checkpoint: Path, *, resume: bool, force: bool) -> Iterator[None]:
+    """Keep a checkpoint until the block is done; where it ends early, say how to go on.
+
+    One that is there is gone on from, discarded, or a reason to ask which.
+    """
     from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint
 
     found = checkpoint.exists()
@@ -100,13 +103,6 @@ def _check_unfinished(checkpoint: Path, *, resume: bool, force: bool) -> None:
             )
         remove_checkpoint(checkpoint)
         say("the unfinished fit was discarded")
-
-
-@contextmanager
-def _kept_to_resume(checkpoint: Path) -> Iterator[None]:
-    """Remove the checkpoint when the block is done; where it ends early, say how to go on."""
-    from stablepred.io.checkpoint import remove_checkpoint
-
     try:
         yield
     except (KeyboardInterrupt, OSError) as error:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the error for what makes no sense."""
+"""Arguments and options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 import stablepred
-from stablepred.cli.options import STANDARD, UsageError
+from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
@@ -106,7 +106,13 @@ def load_environments(
         raise InputError("several files are an environment each; --by cuts a single file.")
     if bins is not None and by is None:
         raise InputError("--bins cuts the column that --by names. Name it.")
-    edges = None if bins is None else _edges(bins)
+    try:
+        edges = None if bins is None else [float(edge) for edge in bins.split(",")]
+    except ValueError:
+        raise InputError(
+            "--bins must be numbers with commas between them, for example 20,30,40, but is "
+            f"{bins!r}."
+        ) from None
     outcome = model.target.name if target is None else target
     found: list[Environment] = []
     surprises: list[Surprise] = []
@@ -126,7 +132,7 @@ def load_environments(
     for line in surprise_lines(surprises):
         say(line)
     if comparing and len(found) < 2:
-        raise UsageError(
+        raise InputError(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
@@ -135,25 +141,14 @@ def load_environments(
 
 def _read_labelled(model: TableModel, path: Path, outcome: str, by: str | None) -> pd.DataFrame:
     """What the model uses of a table, the outcome, and the column that tells environments."""
-    extra = {"target": outcome} if by is None else {"target": outcome, "column": by}
+    extra = {outcome: "target"} | ({} if by is None else {by: "column"})
     with opened(path) as file:
-        for what, name in extra.items():
+        for name, what in extra.items():
             if name not in file.columns:
                 raise unknown_column(name, file.columns, f"{path}: {what}")
         model.encoder.check_has_columns(file.columns)
-        say_ignored(model, file, *extra.values())
-        return read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra.values()])))
-
-
-def _edges(text: str) -> list[float]:
-    """Numbers from a string such as 20,30,40."""
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            "--bins must be numbers with commas between them, for example 20,30,40, but is "
-            f"{text!r}."
-        ) from None
+        say_ignored(model, file, *extra)
+        return read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
 
 
 # --- what is written: checked before any work is done, complete or not there at all ---
@@ -165,7 +160,7 @@ def check_file(path: Path | None, *, force: bool) -> None:
         return
     target = atomic.check_file(path)
     if target.exists() and not force:
-        raise UsageError(f"{path} exists. Name another file, or replace it with --force.")
+        raise InputError(f"{path} exists. Name another file, or replace it with --force.")
     target.parent.mkdir(parents=True, exist_ok=True)
     atomic.check_writable(target.parent)
 
