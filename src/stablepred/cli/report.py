@@ -40,14 +40,15 @@ def report(
 
     check_file(output, force=force)
     fitted, found = load_environments(model, tables, target, by, bins, comparing="a report")
-    trained, baselines = None, None
-    if train is None:
-        baselines = {"constant": lambda X: np.full(len(X), fitted.base_rate)}
-    else:
-        _, (trained,) = load_environments(model, [train], target)
+    constant = {"constant": lambda X: np.full(len(X), fitted.base_rate)}
+    trained = None if train is None else load_environments(model, [train], target)[1][0]
     with warnings_as_lines(), working("comparing environments"):
         result = stability_report(
-            fitted.estimator, found, train=trained, baselines=baselines, random_state=seed
+            fitted.estimator,
+            found,
+            train=trained,
+            baselines=constant if train is None else None,
+            random_state=seed,
         )
     with new_file(output, force=force) as temporary:
         result.to_html(temporary)

@@ -38,6 +38,8 @@ def weights(
     import stablepred as sp
     from stablepred.cli.estimators import parameter_options, set_parameters
     from stablepred.cli.tables import check_file, opened, read, select_columns, write_csv
+    from stablepred.tables.encoder import TableEncoder
+    from stablepred.tables.target import learn_target
 
     check_file(output, force=force)
     if method == "dgbr" and target is None:
@@ -52,28 +54,16 @@ def weights(
     if target is None:
         say("no --target was named: every column is balanced, an outcome among them too")
     with warnings_as_lines(parameter_options(balancer)), working("balancing"):
-        notes = _fit(balancer, frame, target, overlap)
+        features = frame if target is None else frame.drop(columns=target)
+        encoder = TableEncoder(overlap=overlap).fit(features)
+        outcome = () if method == "gbr" else (learn_target(frame[target]).encode(frame[target]),)
+        balancer.fit(encoder.encode(features)[0], *outcome)
     w = getattr(balancer, "weights_" if method == "gbr" else "sample_weight_")
     write_csv(pd.DataFrame({"weight": w / w.mean()}), output, force=force, index=False)
-    for line in notes:
+    for line in encoder.notes_:
         say(line)
     _describe(balancer.balance_report_, len(w))
     say(f"written: {output} ({len(w):,} rows)")
-
-
-def _fit(balancer: Any, frame: Any, target: str | None, overlap: float | None) -> list[str]:
-    """Fit on the encoded columns; returns what became of them."""
-    from stablepred.tables.encoder import TableEncoder
-    from stablepred.tables.target import learn_target
-
-    features = frame if target is None else frame.drop(columns=target)
-    encoder = TableEncoder(overlap=overlap).fit(features)
-    X, _ = encoder.encode(features)
-    if hasattr(balancer, "predict_proba"):
-        balancer.fit(X, learn_target(frame[target]).encode(frame[target]))
-    else:
-        balancer.fit(X)
-    return encoder.notes_
 
 
 def _describe(report: Any, rows: int) -> None:
