@@ -38,7 +38,7 @@ def written(run, path, folder, *options):
     return answer.out
 
 
-@pytest.mark.parametrize("method", ["gbr", "dgbr-paper"])
+@pytest.mark.parametrize("method", ["gbr", pytest.param("dgbr-paper", marks=pytest.mark.slow)])
 def test_counted_rows_give_the_model_of_rows_that_are_read(run, tmp_path, monkeypatch, method):
     path = tmp_path / "rows.parquet"
     frame = numbers()
