@@ -99,8 +99,7 @@ def run(code):
 def test_all_is_sorted_and_exact():
     assert stablepred.__all__ == sorted(stablepred.__all__)
     assert len(set(stablepred.__all__)) == len(stablepred.__all__)
-    assert set(stablepred.__all__) >= REQUIRED
-    assert set(stablepred.__all__) <= REQUIRED
+    assert set(stablepred.__all__) == REQUIRED
 
 
 def test_every_public_name_is_there():

@@ -12,7 +12,7 @@ METHODS = ["LR", "DLR", "GBR", "DGBR", "Stable", "constant", "oracle"]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    arguments = ["demo", "--rows", "400", "--test-rows", "300", "--output", str(folder)]
+    arguments = ["demo", "--rows", "200", "--test-rows", "200", "--output", str(folder)]
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "80"}), folder
 
 

@@ -120,7 +120,7 @@ def test_messages_name_options_in_place_of_parameters():
     [("dlr", "DLRClassifier"), ("gbr", "GBRClassifier"), ("dgbr-paper", "DGBRClassifier")],
 )
 def test_every_method_can_be_chosen(run, tmp_path, customers, method, estimator):
-    _, model = fitted(run, tmp_path, customers(120), "--method", method)
+    _, model = fitted(run, tmp_path, customers(120), "--method", method, "--set", "max_iter=5")
     assert type(model).__name__ == estimator
 
 

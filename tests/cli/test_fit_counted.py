@@ -10,6 +10,8 @@ from stablepred.tables import table_model
 pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
 pytest.importorskip("narwhals", reason="the extra 'tables' is not installed")
 
+GBR = ("--method", "gbr", "--set", "max_iter=10")
+
 
 def numbers(n=600):
     rng = np.random.default_rng(0)
@@ -36,12 +38,12 @@ def written(run, path, folder, *options):
     return answer.out
 
 
-@pytest.mark.parametrize("method", ["gbr", "dgbr-paper"])
+@pytest.mark.parametrize("method", ["gbr", pytest.param("dgbr-paper", marks=pytest.mark.slow)])
 def test_counted_rows_give_the_model_of_rows_that_are_read(run, tmp_path, monkeypatch, method):
     path = tmp_path / "rows.parquet"
     frame = numbers()
     frame.to_parquet(path)
-    options = ("--method", method, "--drop", "d")
+    options = ("--method", method, "--set", "max_iter=10", "--drop", "d")
     read = written(run, path, tmp_path / "read", *options)
     monkeypatch.setattr(table_model, "MANY", 1)
     counted = written(run, path, tmp_path / "counted", *options)
@@ -61,7 +63,7 @@ def test_counted_rows_give_the_model_of_rows_that_are_read(run, tmp_path, monkey
 
 def test_a_positive_value_can_be_named(run, tmp_path, count_all):
     numbers().to_parquet(tmp_path / "rows.parquet")
-    options = ("--method", "gbr", "--positive", "no")
+    options = (*GBR, "--positive", "no")
     out = written(run, tmp_path / "rows.parquet", tmp_path / "model", *options)
     assert out.startswith("counted ")
     assert "target bought: 'no' is 1" in out
@@ -73,7 +75,7 @@ def test_a_positive_value_that_is_not_there_is_refused_without_reading(
     numbers().to_parquet(tmp_path / "rows.parquet")
     monkeypatch.delattr("stablepred.tables.files.TableFile.read")
     answer = run(
-        *("fit", tmp_path / "rows.parquet", "--target", "bought", "--method", "gbr"),
+        *("fit", tmp_path / "rows.parquet", "--target", "bought", *GBR),
         *("--positive", "maybe", "-o", tmp_path / "model"),
     )
     assert answer.code == 2
@@ -91,11 +93,11 @@ def test_a_positive_value_that_is_not_there_is_refused_without_reading(
 )
 def test_what_cannot_be_counted_is_read(run, tmp_path, count_all, change):
     numbers().assign(**change).to_parquet(tmp_path / "rows.parquet")
-    out = written(run, tmp_path / "rows.parquet", tmp_path / "model", "--method", "gbr")
+    out = written(run, tmp_path / "rows.parquet", tmp_path / "model", *GBR)
     assert out.startswith("read ")
 
 
-@pytest.mark.parametrize("options", [("--method", "lr"), ("--method", "gbr", "--overlap", "0.1")])
+@pytest.mark.parametrize("options", [("--method", "lr"), (*GBR, "--overlap", "0.1")])
 def test_what_needs_the_rows_reads_them(run, tmp_path, count_all, options):
     numbers().to_parquet(tmp_path / "rows.parquet")
     out = written(run, tmp_path / "rows.parquet", tmp_path / "model", *options)
@@ -104,11 +106,11 @@ def test_what_needs_the_rows_reads_them(run, tmp_path, count_all, options):
 
 def test_few_rows_and_csv_files_are_read(run, tmp_path, monkeypatch):
     numbers().to_parquet(tmp_path / "rows.parquet")
-    out = written(run, tmp_path / "rows.parquet", tmp_path / "one", "--method", "gbr")
+    out = written(run, tmp_path / "rows.parquet", tmp_path / "one", *GBR)
     assert out.startswith("read ")
     monkeypatch.setattr(table_model, "MANY", 1)
     numbers().to_csv(tmp_path / "rows.csv", index=False)
-    out = written(run, tmp_path / "rows.csv", tmp_path / "two", "--method", "gbr")
+    out = written(run, tmp_path / "rows.csv", tmp_path / "two", *GBR)
     assert out.startswith("read ")
 
 
@@ -116,7 +118,7 @@ def test_few_rows_and_csv_files_are_read(run, tmp_path, monkeypatch):
 def test_a_target_without_two_values_is_explained_as_ever(run, tmp_path, count_all, values):
     numbers().assign(bought=values).to_parquet(tmp_path / "rows.parquet")
     answer = run(
-        *("fit", tmp_path / "rows.parquet", "--target", "bought", "--method", "gbr"),
+        *("fit", tmp_path / "rows.parquet", "--target", "bought", *GBR),
         *("-o", tmp_path / "model"),
     )
     assert answer.code == 2
@@ -129,7 +131,7 @@ def test_columns_may_have_any_name(run, tmp_path, count_all):
     frame["bought >49"] = frame.pop("bought")
     frame.to_parquet(tmp_path / "rows.parquet")
     answer = run(
-        *("fit", tmp_path / "rows.parquet", "--target", "bought >49", "--method", "gbr"),
+        *("fit", tmp_path / "rows.parquet", "--target", "bought >49", *GBR),
         *("-o", tmp_path / "model"),
     )
     assert answer.code == 0, answer.err
@@ -140,6 +142,6 @@ def test_a_column_of_single_precision_is_cut_where_doubles_are(run, tmp_path, co
     frame = numbers().assign(share=[0.1, 0.2, 0.3] * 200)
     for name, type_ in {"one": "float32", "two": "float64"}.items():
         frame.astype({"share": type_}).to_parquet(tmp_path / "rows.parquet")
-        written(run, tmp_path / "rows.parquet", tmp_path / name, "--method", "gbr")
+        written(run, tmp_path / "rows.parquet", tmp_path / name, *GBR)
     one, two = (load(tmp_path / name).encoder.encode(frame)[0] for name in ("one", "two"))
     assert one["share>0.2"].tolist() == two["share>0.2"].tolist() == [0, 0, 1] * 200

@@ -1,6 +1,6 @@
-"""The printed tables, letter by letter.
+"""The printed tables, character by character.
 
-The texts are in the folder golden; ``python tests/cli/test_golden.py`` writes them anew.
+The expected output is in the folder golden; ``python tests/cli/test_golden.py`` writes them again.
 """
 
 import contextlib

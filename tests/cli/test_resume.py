@@ -154,6 +154,7 @@ app(prog_name="stablepred")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
 def test_a_killed_fit_goes_on_to_the_same_model(place, run, customers):
     customers(400).to_csv("table.csv", index=False)

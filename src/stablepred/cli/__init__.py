@@ -23,9 +23,11 @@ LOOKS: dict[str, Any] = {"rich_markup_mode": "markdown", "pretty_exceptions_enab
 
 def load_command(name: str) -> Any:
     """Import a command from the module of its name."""
+    from stablepred.cli.guard import guard
+
     single = typer.Typer(add_completion=False, **LOOKS)
     function = getattr(import_module(f"stablepred.cli.{name}"), name)
-    single.command(name)(function)
+    single.command(name)(guard(function))
     return typer.main.get_command(single)
 
 

@@ -3,18 +3,12 @@
 import time
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import plain_errors
 from stablepred.cli.screen import say, show_table, working
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from stablepred.evaluation.comparison import Comparison
 
 SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
 NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
@@ -32,7 +26,6 @@ def demo(
     output: Annotated[Path, typer.Option(help="Folder for table, figure and report.")] = Path(
         "stablepred-demo"
     ),
-    debug: options.Debug = False,
 ) -> None:
     """Train all methods in one environment and compare them in nine others.
 
@@ -41,36 +34,36 @@ def demo(
 
     Example: stablepred demo --rate 0.65
     """
-    with plain_errors(debug):
-        from stablepred.evaluation.reports import stability_report
-        from stablepred.validation.environments import RATES
-        from stablepred.worlds.synthetic import SyntheticWorld
+    from stablepred.evaluation.reports import stability_report
+    from stablepred.validation.environments import RATES
+    from stablepred.worlds.synthetic import SyntheticWorld
 
-        output.mkdir(parents=True, exist_ok=True)
-        world = SyntheticWorld("s_indep_v", bias_on=bias_on)
-        train = world.sample(rows, bias_rate=rate, random_state=seed)
-        models, seconds, remarks = _fit_all(train, seed)
-        del models["LR"]  # the report fits its own as a reference
-        report = stability_report(
-            models.pop("Stable"),
-            [world.sample(test_rows, bias_rate=r, random_state=seed + 1) for r in RATES],
-            train=train,
-            stable_features=world.stable_features,
-            baselines=models,
-            random_state=seed,
-        )
-        errors = _in_order(report.comparison.errors)
-        training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
-        title = f"Trained on {training}, tested on r = .1 to .9"
-        errors.to_csv(output / "errors.csv", index_label="method")
-        _plot(errors, title, output / "errors.png")
-        report.to_html(output / "report.html")
-        say(f"\n{title}\n")
-        _show("RMSE per test environment", _shorten(errors))
-        _show("Summary", _summarize(report.comparison, seconds))
-        for line in [*remarks, "", str(report.verdict), ""]:
-            say(line)
-        say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
+    output.mkdir(parents=True, exist_ok=True)
+    world = SyntheticWorld("s_indep_v", bias_on=bias_on)
+    train = world.sample(rows, bias_rate=rate, random_state=seed)
+    models, seconds, remarks = _fit_all(train, seed)
+    del models["LR"]  # the report fits its own as a reference
+    report = stability_report(
+        models.pop("Stable"),
+        [world.sample(test_rows, bias_rate=r, random_state=seed + 1) for r in RATES],
+        train=train,
+        stable_features=world.stable_features,
+        baselines=models,
+        random_state=seed,
+    )
+    errors = _in_order(report.comparison.errors)
+    training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
+    title = f"Trained on {training}, tested on r = .1 to .9"
+    errors.to_csv(output / "errors.csv", index_label="method")
+    _plot(errors, title, output / "errors.png")
+    report.to_html(output / "report.html")
+    say(f"\n{title}\n")
+    short = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
+    _show("RMSE per test environment", short.rename(columns=lambda name: name.replace("=0", "=")))
+    _show("Summary", _summarize(report.comparison, seconds))
+    for line in [*remarks, "", str(report.verdict), ""]:
+        say(line)
+    say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
 
 def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], list[str]]:
@@ -91,19 +84,13 @@ def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], lis
     return models, seconds, remarks
 
 
-def _in_order(frame: "pd.DataFrame") -> "pd.DataFrame":
+def _in_order(frame: Any) -> Any:
     """The methods in the order of their names, then the references."""
     order = [*NAMES.values(), "constant", "oracle"]
     return frame.rename(index={"StableClassifier": "Stable"}).loc[order]
 
 
-def _shorten(errors: "pd.DataFrame") -> "pd.DataFrame":
-    """Errors as strings, leading zeros dropped so that nine columns fit a terminal."""
-    text = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
-    return text.rename(columns=lambda name: str(name).replace("=0", "="))
-
-
-def _summarize(comparison: "Comparison", seconds: dict[str, str]) -> "pd.DataFrame":
+def _summarize(comparison: Any, seconds: dict[str, str]) -> Any:
     """The summary as strings, with the shrinkage line's point at the stability of Stable."""
     import pandas as pd
 
@@ -111,10 +98,9 @@ def _summarize(comparison: "Comparison", seconds: dict[str, str]) -> "pd.DataFra
 
     summary = _in_order(comparison.summary())
     text = pd.DataFrame(index=summary.index)
-    for column in ("Average_Error", "Stability_Error"):
-        text[column.replace("_", "\n")] = summary[column].map("{:.3f}".format)
-    for column in ("average_gap", "stability_gap"):
-        text[column.replace("_", "\n")] = summary[column].map("{:.0%}".format)
+    for column in ("Average_Error", "Stability_Error", "average_gap", "stability_gap"):
+        style = "{:.0%}" if column.endswith("gap") else "{:.3f}"
+        text[column.replace("_", "\n")] = summary[column].map(style.format)
     text["shrunk\nwins"] = summary["shrunk_better"].map({True: "yes", False: "no"})
     text["seconds"] = pd.Series(seconds)
     assert comparison.line is not None  # with a training environment there is an LR
@@ -124,24 +110,21 @@ def _summarize(comparison: "Comparison", seconds: dict[str, str]) -> "pd.DataFra
     return text.fillna("")
 
 
-def _show(title: str, frame: "pd.DataFrame") -> None:
+def _show(title: str, frame: Any) -> None:
     rows = [[str(name), *row] for name, row in zip(frame.index, frame.to_numpy(), strict=True)]
     show_table(title, ["", *map(str, frame.columns)], rows)
 
 
-def _plot(errors: "pd.DataFrame", title: str, path: Path) -> None:
+def _plot(errors: Any, title: str, path: Path) -> None:
     """RMSE per test environment, one line per method (the paper's axes)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.subplots()
-    rates = [float(str(name).removeprefix("r=")) for name in errors.columns]
+    rates = [float(name.removeprefix("r=")) for name in errors.columns]
     styles = ["o-", "s-", "^-", "v-", "D-", "--", "--"]
     for (method, row), style in zip(errors.iterrows(), styles, strict=True):
-        width = 2.4 if method == "Stable" else 1.4
-        axes.plot(rates, row.to_numpy(), style, linewidth=width, label=str(method))
+        axes.plot(rates, row, style, linewidth=2.4 if method == "Stable" else 1.4, label=method)
     axes.set(xlabel="bias rate r of the test environment", ylabel="RMSE", xticks=rates)
     axes.set_ylim(bottom=0)
     axes.grid(alpha=0.25)

@@ -59,10 +59,11 @@ def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
 
 def parameter_options(estimator: Any, *others: Method) -> dict[str, str]:
     """For each parameter the option that sets it, of other methods too."""
-    found = {
-        name: f"--method {method} --set"
-        for method in reversed(others)
-        for name in METHODS[method](0).get_params(deep=False)
-    }
+    found: dict[str, str] = {}
+    for method in reversed(others):
+        found |= dict.fromkeys(
+            METHODS[method](0).get_params(deep=False), f"--method {method} --set"
+        )
     found |= dict.fromkeys(estimator.get_params(deep=False), "--set")
-    return {name: option for name, option in found.items() if name != "checkpoint"}
+    found.pop("checkpoint", None)
+    return found

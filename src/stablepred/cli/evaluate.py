@@ -1,20 +1,12 @@
 """``stablepred evaluate``: errors of a model by environment, beside those of a constant."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import FAILED_CHECK, plain_errors, warnings_as_lines
-from stablepred.cli.output import check_file, new_file
+from stablepred.cli.guard import FAILED_CHECK, warnings_as_lines
 from stablepred.cli.screen import say, show_table, working
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from stablepred.tables.table_model import TableModel
-    from stablepred.worlds.environment import Environment
 
 
 def evaluate(
@@ -31,10 +23,9 @@ def evaluate(
             "average than a constant, which is always stable.",
         ),
     ] = None,
-    output: Annotated[Path | None, options.CSV] = None,
+    output: options.OptionalCSV = None,
     seed: options.Seed = 0,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Measure the error (RMSE of the probability) in each environment, its average and its spread.
 
@@ -42,84 +33,71 @@ def evaluate(
 
     Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
-    with plain_errors(debug, output):
-        from stablepred.cli.tables import environments, load_model
+    from stablepred.cli.tables import check_file, load_environments, write_csv
 
-        check_file(output, force=force)
-        fitted = load_model(model)
-        found = environments(fitted, tables, target, by, bins)
-        if max_stability is not None and len(found) < 2:
-            raise options.UsageError(
-                "--max-stability compares environments, but there is only one. Name a column with "
-                "--by, or give several files."
-            )
-        with warnings_as_lines(), working("resampling rows for the intervals"):
-            errors = _errors(fitted, found, seed)
-        if output is not None:
-            with new_file(output, force=force) as temporary:
-                errors.to_csv(temporary, index_label="environment")
-        _show(errors, len(found), by)
-        passed = _verdict(errors, fitted.base_rate, max_stability)
-        if output is not None:
-            say(f"written: {output}")
-        if not passed:
-            raise typer.Exit(FAILED_CHECK)
+    check_file(output, force=force)
+    comparing = "" if max_stability is None else "--max-stability"
+    fitted, found = load_environments(model, tables, target, by, bins, comparing=comparing)
+    with warnings_as_lines(), working("resampling rows for the intervals"):
+        errors = _errors(fitted, found, seed)
+    write_csv(errors, output, force=force, index_label="environment")
+    _show(errors, len(found), by)
+    passed = _verdict(errors, fitted.base_rate, max_stability)
+    if output is not None:
+        say(f"written: {output}")
+    if not passed:
+        raise typer.Exit(FAILED_CHECK)
 
 
-def _errors(model: "TableModel", found: "list[Environment]", seed: int) -> "pd.DataFrame":
+def _errors(model: Any, found: Any, seed: int) -> Any:
     """Errors with intervals by environment and in summary; rows, rate of 1 and the constant's."""
     import numpy as np
     import pandas as pd
 
     from stablepred.evaluation import metrics
 
-    summaries = {
-        "Average_Error": metrics.average_error,
-        "Stability_Error": metrics.stability_error,
-        "Worst_Error": metrics.worst_error,
-    }
     predicted = {e.name: model.estimator.predict_proba(e.X)[:, 1] for e in found}
     constants = {e.name: np.full(len(e), model.base_rate) for e in found}
     constant = metrics.environment_errors(constants, found)
     frame = metrics.error_interval(predicted, found, random_state=seed)
-    summary = {name: function(constant) for name, function in summaries.items() if len(found) > 1}
+    names = ("Average_Error", "Stability_Error", "Worst_Error") if len(found) > 1 else ()
+    summary = {name: getattr(metrics, name.lower())(constant) for name in names}
     frame["constant"] = pd.concat([constant, pd.Series(summary, dtype=np.float64)])
     frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))
     frame.insert(1, "rate", pd.Series({e.name: e.y.mean() for e in found}))
     return frame
 
 
-def _show(errors: "pd.DataFrame", environments: int, by: str | None) -> None:
-    rows = [
-        [
-            str(name),
-            *((f"{row['rows']:,.0f}", f"{row['rate']:.3f}") if k < environments else ("", "")),
-            f"{row['error']:.4f}",
-            f"{row['low']:.4f} to {row['high']:.4f}",
-            f"{row['constant']:.4f}",
-        ]
-        for k, (name, row) in enumerate(errors.iterrows())
-    ]
+def _show(errors: Any, environments: int, by: str | None) -> None:
     show_table(
         f"RMSE by {by or 'file'}, beside that of always predicting the training rate",
         [by or "file", "rows", "rate of 1", "error", "95% interval", "constant"],
-        rows,
+        [
+            [
+                str(name),
+                *((f"{row['rows']:,.0f}", f"{row['rate']:.3f}") if k < environments else ("", "")),
+                f"{row['error']:.4f}",
+                f"{row['low']:.4f} to {row['high']:.4f}",
+                f"{row['constant']:.4f}",
+            ]
+            for k, (name, row) in enumerate(errors.iterrows())
+        ],
         rule_before=environments,
     )
 
 
-def _verdict(errors: "pd.DataFrame", base_rate: float, most: float | None) -> bool:
+def _verdict(errors: Any, base_rate: float, most: float | None) -> bool:
     """Say whether the model is better than a constant, and stable; whether the check passes."""
     summary = "Average_Error" if "Average_Error" in errors.index else errors.index[0]
     average, constant = errors["error"][summary], errors["constant"][summary]
     useful = bool(average < constant)
-    than = (
-        f"a constant of {base_rate:.3f}, the training rate ({average:.4f} against {constant:.4f})"
+    word, rest = (
+        ("better", "") if useful else ("NO BETTER", ": stable or not, it is of no use here")
     )
-    if useful:
-        say(f"On average better than {than}.")
-    else:
-        say(f"On average NO BETTER than {than}: stable or not, it is of no use here.")
+    say(
+        f"On average {word} than a constant of {base_rate:.3f}, the training rate "
+        f"({average:.4f} against {constant:.4f}){rest}."
+    )
     single = errors[errors["rows"].notna()]
     worse = [str(name) for name in single.index[single["error"] >= single["constant"]]]
     if useful and worse:

@@ -1,12 +1,14 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import plain_errors, warnings_as_lines
+from stablepred.cli.guard import describe, warnings_as_lines
 from stablepred.cli.screen import say, show_table, working
 
 SHOWN = 15  # features in the printed table
@@ -37,7 +39,6 @@ def fit(
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
     ] = False,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Train a model on one table, so that it predicts as well in other environments.
 
@@ -47,52 +48,75 @@ def fit(
 
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
-    with plain_errors(debug, output):
-        from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
-        from stablepred.cli.tables import opened, select_columns
-        from stablepred.cli.unfinished import check_unfinished, checkpoint_beside, resumable
-        from stablepred.io.checkpoint import KeptFile
-        from stablepred.tables.table_model import check_model_folder
+    from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
+    from stablepred.cli.tables import opened, select_columns
+    from stablepred.io.checkpoint import KeptFile
+    from stablepred.tables.table_model import check_model_folder
 
-        if output == options.STANDARD:
-            raise options.UsageError("a model is a folder, not standard output: name one.")
-        check_model_folder(output, force=force)
-        estimator = make_estimator(method, seed, settings or [], tune=tune)
-        checkpoint = checkpoint_beside(output)
-        if "checkpoint" in estimator.get_params(deep=False):
-            estimator.set_params(checkpoint=KeptFile(checkpoint))
-        elif resume:
-            raise options.UsageError(
-                f"--method {method}{' --tune' * tune} keeps no checkpoint to --resume; gbr, dgbr "
-                "and dlr without --tune do."
-            )
-        check_unfinished(checkpoint, resume=resume, force=force)
+    if output == options.STANDARD:
+        raise options.UsageError("a model is a folder, not standard output: name one.")
+    check_model_folder(output, force=force)
+    estimator = make_estimator(method, seed, settings or [], tune=tune)
+    checkpoint = output.resolve().with_name(f"{output.resolve().name}.checkpoint")
+    if "checkpoint" in estimator.get_params(deep=False):
+        estimator.set_params(checkpoint=KeptFile(checkpoint))
+    elif resume:
+        raise options.UsageError(
+            f"--method {method}{' --tune' * tune} keeps no checkpoint to --resume; gbr, dgbr "
+            "and dlr without --tune do."
+        )
+    with _resumable(checkpoint, resume=resume, force=force):
         with opened(table) as file:
             columns, dropped = select_columns(file, drop, target)
             encoded = _encode(file, columns, target, positive, overlap, estimator)
         how = "read" if encoded.count is None else "counted"
-        size = f"{encoded.rows:,} rows, {len(file.columns)} columns"
-        say(f"{how} {table}: {size} ({file.format})")
+        say(f"{how} {table}: {encoded.rows:,} rows, {len(file.columns)} columns ({file.format})")
         _describe_columns(encoded, file.columns, dropped)
-        shown = working(f"{'tuning' if tune else 'fitting'} {method}")
         words = parameter_options(estimator, "gbr", "dgbr")
-        with resumable(checkpoint), warnings_as_lines(words), shown:
+        with warnings_as_lines(words), working(f"{'tuning' if tune else 'fitting'} {method}"):
             model = encoded.fit(estimator)
             model.save(output, force=force)  # before anything more is printed
-        _describe_model(model)
-        if tune:
-            chosen = model.estimator.get_params()
-            say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
-        say(f"written: {output} (model.safetensors, summary.json)")
+    _describe_model(model)
+    if tune:
+        chosen = model.estimator.get_params()
+        say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
+    say(f"written: {output} (model.safetensors, summary.json)")
+
+
+@contextmanager
+def _resumable(checkpoint: Path, *, resume: bool, force: bool) -> Iterator[None]:
+    """Keep a checkpoint until the block is done; where it ends early, say how to go on.
+
+    One that is there is gone on from, discarded, or a reason to ask which.
+    """
+    from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint
+
+    found = checkpoint.exists()
+    if resume:
+        say(f"going on from {checkpoint}" if found else "no unfinished fit: starting again")
+    elif found:
+        read_checkpoint(checkpoint)  # what is no checkpoint is not discarded
+        if not force:
+            raise options.UsageError(
+                f"there is an unfinished fit in {checkpoint}. Go on from it with --resume, or "
+                "discard it with --force."
+            )
+        remove_checkpoint(checkpoint)
+        say("the unfinished fit was discarded")
+    try:
+        yield
+    except (KeyboardInterrupt, OSError) as error:
+        if not checkpoint.exists():
+            raise
+        raise options.UsageError(
+            f"{describe(error)} What was done so far is in {checkpoint}; run it again with "
+            "--resume to go on."
+        ) from None
+    remove_checkpoint(checkpoint)
 
 
 def _encode(
-    file: Any,
-    columns: list[str],
-    target: str,
-    positive: str | None,
-    overlap: float | None,
-    estimator: Any,
+    file: Any, columns: list[str], target: str, positive: str | None, overlap: Any, estimator: Any
 ) -> Any:
     """The table as 0/1 features: counted where it lies if that will do, else read."""
     from stablepred.cli.tables import read
@@ -122,8 +146,8 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
         say(f"named like the target, drop it if it is the same thing: {', '.join(like)}")
     for line in encoded.encoder.notes_:
         say(line)
-    used = len(encoded.encoder.used_columns)
-    say(f"{len(encoded.encoder.get_feature_names_out())} features from {used} columns")
+    names, used = encoded.encoder.get_feature_names_out(), encoded.encoder.used_columns
+    say(f"{len(names)} features from {len(used)} columns")
 
 
 def _describe_model(model: Any) -> None:
@@ -131,10 +155,8 @@ def _describe_model(model: Any) -> None:
     estimator = model.estimator
     report = getattr(estimator, "balance_report_", None)
     if report is not None:
-        say(
-            f"effective sample size: {report.effective_share * model.rows:,.0f} rows "
-            f"({report.effective_share:.1%})"
-        )
+        rows = f"{report.effective_share * model.rows:,.0f} rows"
+        say(f"effective sample size: {rows} ({report.effective_share:.1%})")
     if hasattr(estimator, "variables_"):
         show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
         say(f"uses {estimator.decision_.chosen}: {estimator.decision_.reason}")
@@ -157,17 +179,15 @@ def _describe_use(names: Any, used: Any) -> None:
 
 def show_effects(effects: Any) -> None:
     """Print the largest effects, with their intervals and verdicts."""
-    order = effects["effect"].abs().sort_values(ascending=False, kind="stable").index
-    top = effects.loc[order].head(SHOWN)
+    top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
+    last = "verdict" if "verdict" in top else "stable"
+    verdicts = top[last].replace({True: "yes", False: "no"})
     show_table(
         f"Effect on the target with the other features balanced, {len(top)} largest of "
         f"{len(effects)}",
-        ["feature", "effect", "95% interval", "verdict" if "verdict" in effects else "stable"],
-        [_effect_cells(row) for _, row in top.iterrows()],
+        ["feature", "effect", "95% interval", last],
+        [
+            [row.feature, f"{row.effect:+.3f}", f"{row.low:+.3f} to {row.high:+.3f}", verdict]
+            for row, verdict in zip(top.itertuples(), verdicts, strict=True)
+        ],
     )
-
-
-def _effect_cells(row: Any) -> list[str]:
-    interval = f"{row['low']:+.3f} to {row['high']:+.3f}"
-    verdict = row["verdict"] if "verdict" in row else "yes" if row["stable"] else "no"
-    return [row["feature"], f"{row['effect']:+.3f}", interval, verdict]

@@ -7,9 +7,12 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -26,38 +29,45 @@ TEXT = r"'[^']*'|\"[^\"]*\""
 VALUE = rf"\[(?:{TEXT}|[^\]'\"])*\]|{TEXT}|[\w.+-]*\w"
 
 
-@contextmanager
-def plain_errors(debug: bool, output: Path | None = None) -> Iterator[None]:
-    """End with one plain message and exit code 2 on bad input; a traceback only to debug.
+def guard(command: Callable[..., None]) -> Any:
+    """Let a command end with one plain message and exit code 2 on bad input.
 
-    Where ``output`` is standard output, messages go to standard error.
+    It gets the option --debug, which shows a traceback as well. Where its output is standard
+    output, messages go to standard error.
     """
-    before = _stamp(output)
-    try:
-        with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
-            yield
-    except typer.Exit:
-        raise
-    except BrokenPipeError:
-        forget_reader()
-    except (Exception, KeyboardInterrupt) as error:
-        if debug:
-            traceback.print_exc()
-        message = in_options(describe(error))
-        if output is not None and isinstance(error, OSError | KeyboardInterrupt):
-            unchanged = _stamp(output) == before
-            message += " Nothing was written." if unchanged else f" {output} was written."
-        print(f"error: {message}", file=sys.stderr)
-        raise typer.Exit(BAD_INPUT) from None
-    if isinstance(sys.stdout, NoReader):
-        raise typer.Exit(BROKEN_PIPE)
+
+    @wraps(command)
+    def guarded(*, debug: bool, **arguments: Any) -> None:
+        output = arguments["output"] if "force" in arguments else None
+        before = _stamp(output)
+        try:
+            with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
+                command(**arguments)
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            forget_reader()
+        except (Exception, KeyboardInterrupt) as error:
+            if debug:
+                traceback.print_exc()
+            message = in_options(describe(error))
+            if output is not None and isinstance(error, OSError | KeyboardInterrupt):
+                unchanged = _stamp(output) == before
+                message += " Nothing was written." if unchanged else f" {output} was written."
+            print(f"error: {message}", file=sys.stderr)
+            raise typer.Exit(BAD_INPUT) from None
+        if isinstance(sys.stdout, NoReader):
+            raise typer.Exit(BROKEN_PIPE)
+
+    own = list(signature(command).parameters.values())
+    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=options.Debug)
+    vars(guarded)["__signature__"] = Signature([*own, debug])
+    return guarded
 
 
 def _stamp(path: Path | None) -> object:
     """What changes when a file or folder is replaced."""
-    if path is None or not path.exists():
-        return None
-    return path.stat().st_ino, path.stat().st_mtime_ns
+    return path and path.exists() and (path.stat().st_ino, path.stat().st_mtime_ns)
 
 
 def describe(error: BaseException) -> str:
@@ -68,14 +78,12 @@ def describe(error: BaseException) -> str:
         return "interrupted."
     if isinstance(error, InputError | options.UsageError):
         return str(error)
-    if isinstance(error, FileNotFoundError):
-        return f"{str(error).rstrip('.')}."
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return "the disk is full; free some space and run it again."
     if isinstance(error, PermissionError):
         return f"no permission for {error.filename}; name another path."
     if isinstance(error, OSError):
-        return f"{error}."
+        return f"{str(error).rstrip('.')}."
     if isinstance(error, MemoryError):
         return "not enough memory. Leave columns out with --drop, or take fewer rows."
     if isinstance(error, ValueError):
@@ -98,10 +106,8 @@ def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str
         if name == "bins" and isinstance(value, list):
             return f"--bins {','.join(map(str, value))}"
         values = value if isinstance(value, list) else [value]
-        return " ".join(
-            f"--{name}" if value is True else f"--{name} {shlex.quote(str(value))}"
-            for value in values
-        )
+        words = ["" if value is True else f" {shlex.quote(str(value))}" for value in values]
+        return " ".join(f"--{name}{word}" for word in words)
 
     names = "|".join([*OPTIONS, *parameters])
     found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)
@@ -121,27 +127,22 @@ def parse_value(text: str) -> object:
 
 @contextmanager
 def warnings_as_lines(parameters: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Print the warnings of a block as plain lines when it is over, each once.
+    """Print the warnings about data and fit of a block as plain lines when it is over, each once.
 
     They, and an error that ends the block, name options where the library names ``parameters``.
-    Warnings about tables are left to the command, which prints them in its own order.
+    Commands print warnings about tables themselves; those of other libraries do not concern users.
     """
-    from stablepred.exceptions import InputError
+    from stablepred.exceptions import InputError, TableWarning
 
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+        warnings.simplefilter("ignore")
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", kind)
+        warnings.simplefilter("ignore", TableWarning)
         try:
             yield
         except InputError as error:
             raise type(error)(in_options(str(error), parameters)) from error
         finally:
-            for message in dict.fromkeys(str(w.message) for w in caught if _concerns_user(w)):
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
                 say(f"warning: {in_options(message, parameters)}")
-
-
-def _concerns_user(warning: warnings.WarningMessage) -> bool:
-    """Whether it is about data or fit, not about tables or the inside of a library."""
-    from stablepred.exceptions import TableWarning
-
-    kinds = (UserWarning, RuntimeWarning)
-    return issubclass(warning.category, kinds) and not issubclass(warning.category, TableWarning)

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the error for what makes no sense."""
+"""Arguments and options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -34,7 +34,9 @@ Overlap = Annotated[
     typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-CSV = typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
+_CSV = typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
+CSV = Annotated[Path, _CSV]
+OptionalCSV = Annotated[Path | None, _CSV]
 Force = Annotated[bool, typer.Option("--force", help="Replace an older output.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]
 Set = Annotated[

@@ -10,11 +10,9 @@ import typer
 
 import stablepred
 from stablepred.cli import options
-from stablepred.cli.guard import plain_errors
 from stablepred.cli.screen import say
 
 RESULTS = Path("results")
-QUICK_RESULTS = RESULTS / "quick"
 
 
 def reproduce(
@@ -39,7 +37,6 @@ def reproduce(
         Path | None,
         typer.Option(help="Folder for records, tables and figures: results, or results/quick."),
     ] = None,
-    debug: options.Debug = False,
 ) -> None:
     """Run the paper's experiments and other studies by name, from a clone of the repository.
 
@@ -49,37 +46,30 @@ def reproduce(
 
     Example: stablepred reproduce tuning-study --seeds 3
     """
-    with plain_errors(debug):
-        catalogue = _import_catalogue()
-        known = f"The studies are: {', '.join(catalogue.NAMES)}; one panel as figure-4e."
-        unknown = [repr(name) for name in names or [] if not catalogue.is_study(name)]
-        if unknown:
-            raise options.UsageError(f"unknown study {', '.join(unknown)}. {known}")
-        if not names:
-            say(known)
-            return
-        count = seeds if seeds is not None else 2 if quick else 10
-        standard = QUICK_RESULTS if quick else RESULTS
-        folder = standard if output is None else output
-        flags = ["--seeds", str(count), "--first-seed", str(first_seed)]
-        flags += ["--quick"] if quick else []
-        flags += ["--tuned"] if tuned else []
-        flags += [] if folder == standard else ["--output", str(folder)]
-        studies = [
-            catalogue.find_study(
-                name,
-                range(first_seed, first_seed + count),
-                quick=quick,
-                tuned=tuned,
-                command=shlex.join(["stablepred", "reproduce", name, *flags]),
-            )
-            for name in dict.fromkeys(names)
-        ]
-        for study in studies:
-            _check_writable(folder / study.folder)
-        for study in studies:
-            for path in study.reproduce(folder / study.folder, jobs):
-                say(f"written: {path}")
+    catalogue = _import_catalogue()
+    known = f"The studies are: {', '.join(catalogue.NAMES)}; one panel as figure-4e."
+    unknown = [repr(name) for name in names or [] if not catalogue.is_study(name)]
+    if unknown:
+        raise options.UsageError(f"unknown study {', '.join(unknown)}. {known}")
+    if not names:
+        say(known)
+        return
+    count = seeds if seeds is not None else 2 if quick else 10
+    standard = RESULTS / "quick" if quick else RESULTS
+    folder = standard if output is None else output
+    flags = ["--seeds", str(count), "--first-seed", str(first_seed)]
+    flags += ["--quick"] * quick + ["--tuned"] * tuned
+    flags += [] if folder == standard else ["--output", str(folder)]
+    seeds_in_use = range(first_seed, first_seed + count)
+    studies = []
+    for name in dict.fromkeys(names):
+        command = shlex.join(["stablepred", "reproduce", name, *flags])
+        study = catalogue.find_study(name, seeds_in_use, quick=quick, tuned=tuned, command=command)
+        _check_writable(folder / study.folder)
+        studies.append(study)
+    for study in studies:
+        for path in study.reproduce(folder / study.folder, jobs):
+            say(f"written: {path}")
 
 
 def _import_catalogue() -> Any:

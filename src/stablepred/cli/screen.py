@@ -3,20 +3,13 @@
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import Progress, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -40,21 +33,15 @@ def forget_reader() -> None:
 
 
 def show_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, rule_before: int = 0
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, rule_before: int = 0
 ) -> None:
-    """Print a table, the first column to the left and the others to the right.
-
-    A line is drawn before the row with the number ``rule_before``.
-    """
+    """Print a table, with a line before the row with the number ``rule_before``."""
     table = Table(box=box.SIMPLE, padding=(0, 1))
     for k, name in enumerate(columns):
-        table.add_column(
-            Text(name), justify="right" if k else "left", overflow="fold", no_wrap=k > 0
-        )
-    for k, row in enumerate(rows):
-        if rule_before and k == rule_before:
-            table.add_section()
-        table.add_row(*(Text(cell) for cell in row))
+        side: Any = "right" if k else "left"
+        table.add_column(Text(name), justify=side, overflow="fold", no_wrap=k > 0)
+    for k, row in enumerate(rows, start=1):
+        table.add_row(*map(Text, row), end_section=k == rule_before)
     console = Console()
     with console.capture() as printed:
         console.print(Text(title, style="bold"), soft_wrap=True)
@@ -65,20 +52,15 @@ def show_table(
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[float], None]]:
     """A bar on a terminal; yields a function that takes the share that is done."""
-    with _shown(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()) as bar:
+    console = Console(stderr=True)
+    columns = [*Progress.get_default_columns()[:3], TimeElapsedColumn()]
+    quiet = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
         task = bar.add_task(what, total=1.0)
         yield lambda share: bar.update(task, completed=share)
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
+def working(what: str) -> AbstractContextManager[Any]:
     """A spinner on a terminal, for work whose length is not known."""
-    with _shown(SpinnerColumn(), TextColumn("{task.description}")) as bar:
-        bar.add_task(what, total=None)
-        yield
-
-
-def _shown(*columns: ProgressColumn) -> Progress:
     console = Console(stderr=True)
-    quiet = not console.is_terminal
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=quiet)
+    return console.status(what) if console.is_terminal else nullcontext()

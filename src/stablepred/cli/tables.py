@@ -1,21 +1,20 @@
-"""Reading models and tables for the commands."""
+"""Files that commands read and write: models, tables and results."""
 
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 import stablepred
 from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
+from stablepred.io import atomic
 from stablepred.tables.columns import Surprise
 from stablepred.tables.encoder import surprise_lines
 from stablepred.tables.files import TableFile, open_table
@@ -89,70 +88,101 @@ def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:
         say(f"ignored, not used by the model: {listed(ignored)}")
 
 
-@dataclass(frozen=True)
-class Labelled:
-    """The rows of a table with their outcome, as a model takes them."""
-
-    features: pd.DataFrame
-    y: NDArray[np.int64]
-    by: pd.Series | None
-    surprises: list[Surprise]
-
-
-def labelled(model: TableModel, path: Path, target: str | None, by: str | None = None) -> Labelled:
-    """Read what the model uses, the outcome, and the column that tells environments."""
-    outcome = model.target.name if target is None else target
-    extra = {"target": outcome} if by is None else {"target": outcome, "column": by}
-    with opened(path) as file:
-        for what, name in extra.items():
-            if name not in file.columns:
-                raise unknown_column(name, file.columns, f"{path}: {what}")
-        model.encoder.check_has_columns(file.columns)
-        say_ignored(model, file, *extra.values())
-        frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra.values()])))
-    y = model.target.encode(frame[outcome])
-    features, surprises = model.encoder.encode(frame)
-    return Labelled(features, y, None if by is None else frame[by], surprises)
-
-
-def environments(
-    model: TableModel,
+def load_environments(
+    folder: Path,
     paths: Sequence[Path],
     target: str | None,
-    by: str | None,
-    bins: str | None,
-) -> list[Environment]:
-    """One environment per file, or one file cut by a column."""
+    by: str | None = None,
+    bins: str | None = None,
+    *,
+    comparing: str = "",
+) -> tuple[TableModel, list[Environment]]:
+    """A model, and one environment per file, or one file cut by a column.
+
+    What is ``comparing`` environments needs two of them.
+    """
+    model = load_model(folder)
     if by is not None and len(paths) > 1:
         raise InputError("several files are an environment each; --by cuts a single file.")
     if bins is not None and by is None:
         raise InputError("--bins cuts the column that --by names. Name it.")
-    edges = None if bins is None else _edges(bins)
-    found: list[Environment] = []
-    surprises: list[Surprise] = []
-    for path in paths:
-        rows = labelled(model, path, target, by)
-        surprises += rows.surprises
-        if rows.by is None:
-            name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
-            found.append(Environment(name, rows.features, rows.y))
-            continue
-        groups = group_rows(rows.by, edges)
-        for line in groups.notes:
-            say(line)
-        for name, chosen in groups.rows.items():
-            found.append(Environment(name, rows.features[chosen], rows.y[chosen]))
-    for line in surprise_lines(surprises):
-        say(line)
-    return found
-
-
-def _edges(text: str) -> list[float]:
-    """Numbers from a text such as 20,30,40."""
     try:
-        return [float(part) for part in text.split(",")]
+        edges = None if bins is None else [float(edge) for edge in bins.split(",")]
     except ValueError:
         raise InputError(
             "--bins must be numbers with commas between them, for example 20,30,40, but is "
-            f"{text!r}."
+            f"{bins!r}."
         ) from None
+    outcome = model.target.name if target is None else target
+    found: list[Environment] = []
+    surprises: list[Surprise] = []
+    for path in paths:
+        frame = _read_labelled(model, path, outcome, by)
+        y = model.target.encode(frame[outcome])
+        features, unexpected = model.encoder.encode(frame)
+        surprises += unexpected
+        if by is None:
+            name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
+            found.append(Environment(name, features, y))
+            continue
+        groups = group_rows(frame[by], edges)
+        for line in groups.notes:
+            say(line)
+        found += [Environment(name, features[k], y[k]) for name, k in groups.rows.items()]
+    for line in surprise_lines(surprises):
+        say(line)
+    if comparing and len(found) < 2:
+        raise InputError(
+            f"{comparing} compares environments, but there is only one. Name a column with --by, "
+            "or give several files."
+        )
+    return model, found
+
+
+def _read_labelled(model: TableModel, path: Path, outcome: str, by: str | None) -> pd.DataFrame:
+    """What the model uses of a table, the outcome, and the column that tells environments."""
+    extra = {outcome: "target"} | ({} if by is None else {by: "column"})
+    with opened(path) as file:
+        for name, what in extra.items():
+            if name not in file.columns:
+                raise unknown_column(name, file.columns, f"{path}: {what}")
+        model.encoder.check_has_columns(file.columns)
+        say_ignored(model, file, *extra)
+        return read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
+
+
+# --- what is written: checked before any work is done, complete or not there at all ---
+
+
+def check_file(path: Path | None, *, force: bool) -> None:
+    """Raise early when a file cannot be written to ``path``."""
+    if path is None or path == STANDARD:
+        return
+    target = atomic.check_file(path)
+    if target.exists() and not force:
+        raise InputError(f"{path} exists. Name another file, or replace it with --force.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    atomic.check_writable(target.parent)
+
+
+@contextmanager
+def new_file(path: Path, *, force: bool) -> Iterator[Path]:
+    """Yield a name to write to; the file gets its own name when the block is done."""
+    if path != STANDARD:
+        check_file(path, force=force)
+        with atomic.new_file(path) as temporary:
+            yield temporary
+        return
+    with TemporaryDirectory() as folder:
+        yield Path(folder, "output")
+        with Path(folder, "output").open("rb") as content:
+            assert sys.__stdout__ is not None  # messages go to standard error meanwhile
+            shutil.copyfileobj(content, sys.__stdout__.buffer)
+            sys.__stdout__.flush()
+
+
+def write_csv(frame: pd.DataFrame, path: Path | None, *, force: bool, **options: Any) -> None:
+    """Write a frame, if there is a path."""
+    if path is not None:
+        with new_file(path, force=force) as temporary:
+            frame.to_csv(temporary, **options)

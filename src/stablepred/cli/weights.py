@@ -6,14 +6,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import plain_errors, warnings_as_lines
-from stablepred.cli.output import check_file, new_file
+from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.screen import say, working
 
 
 def weights(
     table: options.Table,
-    output: Annotated[Path, options.CSV] = Path("weights.csv"),
+    output: options.CSV = Path("weights.csv"),
     target: Annotated[
         str | None, typer.Option(help="Outcome column: it is no feature to be balanced.")
     ] = None,
@@ -26,7 +25,6 @@ def weights(
     settings: options.Set = None,
     seed: options.Seed = 0,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Find weights under which every feature is balanced against all others.
 
@@ -35,59 +33,44 @@ def weights(
 
     Example: stablepred weights train.csv --target bought -o weights.csv
     """
-    with plain_errors(debug, output):
-        import pandas as pd
+    import pandas as pd
 
-        import stablepred as sp
-        from stablepred.cli.estimators import parameter_options, set_parameters
-        from stablepred.cli.tables import opened, read, select_columns
-
-        check_file(output, force=force)
-        if method == "dgbr" and target is None:
-            raise options.UsageError("--method dgbr needs the outcome: name --target.")
-        balancer: Any = sp.GlobalBalancer()
-        if method == "dgbr":
-            balancer = sp.DGBRClassifier(l1=0.0, refit=False, random_state=seed)
-        set_parameters(balancer, settings or [])
-        with opened(table) as file:
-            frame = read(file, select_columns(file, drop, target)[0])
-            say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
-        if target is None:
-            say("no --target was named: every column is balanced, an outcome among them too")
-        with warnings_as_lines(parameter_options(balancer)), working("balancing"):
-            notes = _fit(balancer, frame, target, overlap)
-        w = getattr(balancer, "weights_" if method == "gbr" else "sample_weight_")
-        with new_file(output, force=force) as temporary:
-            pd.DataFrame({"weight": w / w.mean()}).to_csv(temporary, index=False)
-        for line in notes:
-            say(line)
-        _describe(balancer.balance_report_, len(w))
-        say(f"written: {output} ({len(w):,} rows)")
-
-
-def _fit(balancer: Any, frame: Any, target: str | None, overlap: float | None) -> list[str]:
-    """Fit on the encoded columns; returns what became of them."""
+    import stablepred as sp
+    from stablepred.cli.estimators import parameter_options, set_parameters
+    from stablepred.cli.tables import check_file, opened, read, select_columns, write_csv
     from stablepred.tables.encoder import TableEncoder
     from stablepred.tables.target import learn_target
 
-    features = frame if target is None else frame.drop(columns=target)
-    encoder = TableEncoder(overlap=overlap).fit(features)
-    X, _ = encoder.encode(features)
-    if hasattr(balancer, "predict_proba"):
-        balancer.fit(X, learn_target(frame[target]).encode(frame[target]))
-    else:
-        balancer.fit(X)
-    return encoder.notes_
+    check_file(output, force=force)
+    if method == "dgbr" and target is None:
+        raise options.UsageError("--method dgbr needs the outcome: name --target.")
+    balancer: Any = sp.GlobalBalancer()
+    if method == "dgbr":
+        balancer = sp.DGBRClassifier(l1=0.0, refit=False, random_state=seed)
+    set_parameters(balancer, settings or [])
+    with opened(table) as file:
+        frame = read(file, select_columns(file, drop, target)[0])
+        say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
+    if target is None:
+        say("no --target was named: every column is balanced, an outcome among them too")
+    with warnings_as_lines(parameter_options(balancer)), working("balancing"):
+        features = frame if target is None else frame.drop(columns=target)
+        encoder = TableEncoder(overlap=overlap).fit(features)
+        outcome = () if method == "gbr" else (learn_target(frame[target]).encode(frame[target]),)
+        balancer.fit(encoder.encode(features)[0], *outcome)
+    w = getattr(balancer, "weights_" if method == "gbr" else "sample_weight_")
+    write_csv(pd.DataFrame({"weight": w / w.mean()}), output, force=force, index=False)
+    for line in encoder.notes_:
+        say(line)
+    _describe(balancer.balance_report_, len(w))
+    say(f"written: {output} ({len(w):,} rows)")
 
 
 def _describe(report: Any, rows: int) -> None:
-    say(
-        f"effective sample size: {report.effective_share * rows:,.0f} of {rows:,} rows "
-        f"({report.effective_share:.1%})"
+    share = report.effective_share
+    say(f"effective sample size: {share * rows:,.0f} of {rows:,} rows ({share:.1%})")
+    before, after = (
+        f"{abs(worst.imbalance):.3f} {when} ({worst.treatment}, {worst.covariate})"
+        for worst, when in ((report.worst_before, "before"), (report.worst_after, "after"))
     )
-    before, after = report.worst_before, report.worst_after
-    say(
-        f"worst imbalance: {abs(before.imbalance):.3f} before ({before.treatment}, "
-        f"{before.covariate}), {abs(after.imbalance):.3f} after ({after.treatment}, "
-        f"{after.covariate})"
-    )
+    say(f"worst imbalance: {before}, {after}")
