@@ -24,7 +24,7 @@ def predict(
     """
     with plain_errors(debug, output):
         from stablepred.cli.tables import load_model, opened, say_ignored
-        from stablepred.tables.encoder import surprise_lines
+        from stablepred.tables.encoder import note_lines
 
         check_file(output, force=force)
         fitted = load_model(model)
@@ -41,7 +41,7 @@ def predict(
                     rows += len(frame)
                 if not rows:
                     raise options.UsageError(f"{table} has a header but no rows.")
-        for line in surprise_lines(surprises):
+        for line in note_lines(surprises):
             say(line)
         say(
             f"written: {output} ({rows:,} rows: probability of {fitted.target.positive!r}, "

@@ -30,12 +30,12 @@ def stress(
     with plain_errors(debug, output):
         from stablepred.cli.tables import labelled, load_model
         from stablepred.evaluation.reports import stress_test
-        from stablepred.tables.encoder import surprise_lines
+        from stablepred.tables.encoder import note_lines
 
         check_file(output, force=force)
         fitted = load_model(model)
         rows = labelled(fitted, table, target)
-        for line in surprise_lines(rows.surprises):
+        for line in note_lines(rows.surprises):
             say(line)
         with warnings_as_lines(), working("resampling rows for each feature"):
             probability = fitted.estimator.predict_proba(rows.features)[:, 1]

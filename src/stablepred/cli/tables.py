@@ -16,8 +16,8 @@ import stablepred
 from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
-from stablepred.tables.columns import Surprise
-from stablepred.tables.encoder import surprise_lines
+from stablepred.tables.columns import Note
+from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
 from stablepred.tables.messages import listed, unknown_column
@@ -96,7 +96,7 @@ class Labelled:
     features: pd.DataFrame
     y: NDArray[np.int64]
     by: pd.Series | None
-    surprises: list[Surprise]
+    surprises: list[Note]
 
 
 def labelled(model: TableModel, path: Path, target: str | None, by: str | None = None) -> Labelled:
@@ -129,7 +129,7 @@ def environments(
         raise InputError("--bins cuts the column that --by names. Name it.")
     edges = None if bins is None else _edges(bins)
     found: list[Environment] = []
-    surprises: list[Surprise] = []
+    surprises: list[Note] = []
     for path in paths:
         rows = labelled(model, path, target, by)
         surprises += rows.surprises
@@ -142,7 +142,7 @@ def environments(
             say(line)
         for name, chosen in groups.rows.items():
             found.append(Environment(name, rows.features[chosen], rows.y[chosen]))
-    for line in surprise_lines(surprises):
+    for line in note_lines(surprises):
         say(line)
     return found
 

@@ -16,11 +16,15 @@ def check_columns(names: Sequence[Any]) -> None:
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    if repeated:
+    if same := repeated(names):
         raise InputError(
-            f"names of columns repeat: {listed([repr(name) for name in repeated])}. Rename them."
+            f"names of columns repeat: {listed([repr(name) for name in same])}. Rename them."
         )
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that are there more than once."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
