@@ -252,24 +252,21 @@ def encode_counted(
     with ExitStack() as stack:
         try:
             frame = stack.enter_context(open_frame(file))
-            types = dict(frame.collect_schema())
             names = [name for name in columns if name != target]
-            counting.feature_names(types, target, names)
-            ranges = counting.value_ranges(frame, types, names, target)
-            if any(high - low + 1 >= file.rows for low, high in ranges.values()):
-                return None  # perhaps a different integer in every row
-            means = counting.means_of_several_values(frame, types, ranges)
+            found = counting.inspect_columns(frame, target, names)
             values = pd.Series(counting.two_values(frame, target), name=target)
             learn_target(values)
         except InputError:  # for reading to deal with, or to explain
             return None
+        if any(ends.high - ends.low + 1 >= file.rows for ends in found.values()):
+            return None  # perhaps a different integer in every row
         outcome = learn_target(values, positive)
-        learned = [_learn_range(name, types[name], *ranges[name], means) for name in names]
-        found = [column for column, _ in learned if column is not None]
-        encoder = TableEncoder.from_columns(found, [note for _, notes in learned for note in notes])
+        learned = [_learn_range(name, ends) for name, ends in found.items()]
+        kept = [column for column, _ in learned if column is not None]
+        encoder = TableEncoder.from_columns(kept, [note for _, notes in learned for note in notes])
         bits = {
             column.features[0]: counting.number(column.name) > column.cut + column.tolerance
-            for column in found
+            for column in kept
             if column.cut is not None
         }
         (one,) = values[outcome.encode(values) == 1]
@@ -278,19 +275,16 @@ def encode_counted(
         return EncodedTable(encoder, outcome, rows.X, np.asarray(rows.y), rows.count)
 
 
-def _learn_range(
-    name: str, type_: Any, low: float, high: float, means: dict[str, float]
-) -> tuple[NumberColumn | None, list[Note]]:
+def _learn_range(name: str, found: counting.Values) -> tuple[NumberColumn | None, list[Note]]:
     """How to encode a column of which the ends are known, and the mean if there is more between."""
     nw = load_narwhals()
-    ends = pd.Series([low, high], name=name, dtype=bool if type_ == nw.Boolean else float)
-    column, notes = learn_column(ends)
+    dtype = bool if found.type == nw.Boolean else float
+    column, notes = learn_column(pd.Series([found.low, found.high], name=name, dtype=dtype))
     assert column is None or isinstance(column, NumberColumn)
-    if column is not None and name in means:
-        largest = max(abs(low), abs(high))
-        precision = PRECISION["float32"] * largest if type_ == nw.Float32 else 0.0
-        tolerance = max(tolerance_of_mean(largest), precision)
-        column = replace(column, cut=means[name], tolerance=tolerance, plain=False)
+    if column is not None and found.mean is not None:
+        precision = PRECISION["float32"] if found.type == nw.Float32 else 0.0
+        tolerance = max(tolerance_of_mean(found.largest), precision * found.largest)
+        column = replace(column, cut=found.mean, tolerance=tolerance, plain=False)
     return column, notes
 
 
