@@ -1,13 +1,11 @@
-"""The distinct rows of a table with their counts, counted where the table lives.
+"""The distinct 0/1 rows of a table with their counts, which is all that fits need.
 
-Fits need the distinct 0/1 rows and how often each occurs, nothing else. One narwhals expression
-finds them: DuckDB runs it on files, Dask and Spark on their own frames, pandas, polars and Arrow in
-memory. The rows themselves never come here, so a table may be far larger than memory.
+One narwhals expression counts them where the table lives: in DuckDB, Dask, Spark or memory.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,7 +14,13 @@ from numpy.typing import NDArray
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer, halfway, tolerance_of_mean
 from stablepred.tables.engines import load_narwhals, open_frame
-from stablepred.tables.messages import check_columns, in_rows, listed, unknown_column
+from stablepred.tables.messages import (
+    check_columns,
+    in_rows,
+    listed,
+    not_two_values,
+    unknown_column,
+)
 
 SHOWN = 5  # values in a message
 
@@ -127,19 +131,14 @@ def count_rows(frame: Any, features: Mapping[str, Any], outcome: Any | None) -> 
 # --- what the columns hold ---
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(NamedTuple):
     """What a column holds: its type, its ends, and its mean if there are values between these."""
 
     type: Any
     low: float
     high: float
+    largest: float  # absolute value
     mean: float | None = None
-
-    @property
-    def largest(self) -> float:
-        """The largest absolute value."""
-        return max(abs(self.low), abs(self.high))
 
 
 def inspect_columns(
@@ -168,10 +167,10 @@ def inspect_columns(
             f"missing values in {shown}. Fill them in or remove such rows; or use "
             "stablepred.data.TableEncoder, which makes a feature 'is missing' of them."
         )
-    columns = {
-        name: Values(types[name], float(found[f"low{j}"]), float(found[f"high{j}"]))
-        for j, name in enumerate(names)
-    }
+    columns = {}
+    for j, name in enumerate(names):
+        low, high = float(found[f"low{j}"]), float(found[f"high{j}"])
+        columns[name] = Values(types[name], low, high, max(abs(low), abs(high)))
     infinite = [name for name, ends in columns.items() if not np.isfinite(ends.largest)]
     if infinite:
         raise InputError(
@@ -184,13 +183,11 @@ def _feature_names(
     types: dict[str, Any], target: str | None, features: Sequence[str] | None
 ) -> list[str]:
     """The columns to use, which must be there and hold numbers or booleans."""
-    columns = list(types)
-    if target is not None and target not in columns:
-        raise unknown_column(target, columns, "target")
-    names = [name for name in columns if name != target] if features is None else list(features)
-    for name in names:
+    names = [name for name in types if name != target] if features is None else list(features)
+    given = [] if target is None else [("target", target)]
+    for what, name in [*given, *(("feature", name) for name in names)]:
         if name not in types:
-            raise unknown_column(name, columns, "feature")
+            raise unknown_column(name, list(types), what)
     check_columns(names)
     if target in names:
         raise InputError(f"{target!r} is the target; it cannot be a feature.")
@@ -211,7 +208,8 @@ def _feature_names(
 def _with_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
     """Those columns that have values between their ends, with their means."""
     nw = load_narwhals()
-    wanted, exponents = [], {}
+    wanted: list[Any] = []
+    exponents: dict[str, int] = {}
     for name, ends in columns.items():
         unit_step = ends.high - ends.low == 1 and not (
             ends.type.is_float() or ends.type.is_decimal()
@@ -226,7 +224,7 @@ def _with_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
         wanted += [inside.alias(f"inside{j}"), mean.alias(f"mean{j}")]
     found = _one_row(frame, wanted) if wanted else {}
     return {
-        name: replace(columns[name], mean=float(np.ldexp(float(found[f"mean{j}"]), exponent)))
+        name: columns[name]._replace(mean=float(np.ldexp(float(found[f"mean{j}"]), exponent)))
         for j, (name, exponent) in enumerate(exponents.items())
         if found[f"inside{j}"]
     }
@@ -247,13 +245,9 @@ def two_values(frame: Any, target: str) -> list[Any]:
     """The values of an outcome, which must be two."""
     values: list[Any] = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
     if len(values) != 2:
-        shown = ", ".join(repr(value) for value in sorted(values)[:SHOWN])
-        few = "only one value" if len(values) == 1 else "more"
-        more = ", ..." if len(values) > SHOWN else ""
-        raise InputError(
-            f"target {target!r} must have two values, but has {few}: {shown}{more}. "
-            + ("Check the column." if len(values) == 1 else "Recode it into two values first.")
-        )
+        shown = [repr(value) for value in sorted(values)[:SHOWN]]
+        shown += ["..."] * (len(values) > SHOWN)
+        raise not_two_values(target, "only one value" if len(values) == 1 else "more", shown)
     return values
 
 

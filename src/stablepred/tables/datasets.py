@@ -1,9 +1,4 @@
-"""Real data sets by name: found, read and typed.
-
-A table is looked for in the path given, else in the folder that the environment variable
-``STABLEPRED_DATA`` names, else in the cache, else at OpenML, which keeps what it fetched in the
-cache. Nothing is fetched unless a data set is asked for by name and found nowhere else.
-"""
+"""Real data sets by name: found, read and typed."""
 
 import os
 import tomllib
@@ -67,8 +62,7 @@ class Dataset:
     Attributes
     ----------
     frame : pandas.DataFrame
-        Typed columns: numbers, categories (missing values are NaN) and booleans. The outcome is
-        one of them, as 0/1.
+        Numbers, categories (missing values are NaN), booleans, and the outcome as 0/1.
     outcome : str
         Name of the outcome's column.
     environments : tuple of str
@@ -106,12 +100,6 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
     Returns
     -------
     Dataset
-
-    Raises
-    ------
-    InputError
-        When the name is unknown, no file is found, or a file has another number of rows or columns
-        than the published one.
 
     Examples
     --------
@@ -165,23 +153,17 @@ def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
 
 def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
     """The table in one or several files, as text."""
-    parts = []
+    parts, header = [], 0 if source.header else None
+    options: dict[str, Any] = {"sep": source.separator, "header": header, "skipinitialspace": True}
+    options["comment"] = None if source.header else "|"  # the first line of adult.test
+    options["keep_default_na"] = False  # "None" and "NA" are values like any other
     for file in files:
         try:
-            part = pd.read_csv(
-                file,
-                sep=source.separator,
-                header=0 if source.header else None,
-                comment=None if source.header else "|",  # the first line of adult.test
-                dtype=str,
-                keep_default_na=False,  # "None" and "NA" are values like any other
-                skipinitialspace=True,
-            )
+            parts.append(pd.read_csv(file, dtype=str, **options))
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise InputError(
                 f"the file {str(file)!r} cannot be read as a table: {error}"
             ) from error
-        parts.append(part)
     frame, where = pd.concat(parts, ignore_index=True), " and ".join(map(str, files))
     _check_shape(frame, source, where)
     if not source.header:

@@ -3,10 +3,9 @@
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from io import BytesIO
 from itertools import chain
-from typing import BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -23,7 +22,7 @@ SEVERAL_BYTES = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 
 LINE_END = re.compile("\r\n|\r|\n")
 
-Opener = Callable[[], AbstractContextManager[BinaryIO]]
+Opener = Callable[[], Any]  # of the bytes of a file
 
 
 def detect_encoding(name: str, open_bytes: Opener) -> str:
@@ -81,9 +80,9 @@ def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str,
     """
     start = next(_pieces(open_bytes), b"")
     text = codecs.getincrementaldecoder(encoding)().decode(start)
-    text = text.removeprefix("\ufeff")
-    rest = text.lstrip("\r\n")
-    empty = len(LINE_END.findall(text, 0, len(text) - len(rest)))
+    bare = text.removeprefix("\ufeff")
+    rest = bare.lstrip("\r\n")
+    empty = len(LINE_END.findall(bare, 0, len(bare) - len(rest)))
     first = LINE_END.split(rest, maxsplit=1)[0]
     if re.fullmatch('"?sep=.?"?', first.strip()):
         raise InputError(f"{name} begins with {first.strip()!r}, a line for Excel. Remove it.")
@@ -117,12 +116,16 @@ def check_width(name: str, columns: int) -> None:
 
 def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:
     """Fields of the header, and the share of lines with as many."""
-    odd = []
+    odd = 0
+
+    def skip(row: object) -> str:
+        nonlocal odd
+        odd += 1
+        return "skip"
+
     read = arrow_csv.ReadOptions(use_threads=False, block_size=2 * PIECE)
     parse = arrow_csv.ParseOptions(
-        delimiter=separator,
-        newlines_in_values=True,
-        invalid_row_handler=lambda row: odd.append(row) or "skip",
+        delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
     )
     convert = arrow_csv.ConvertOptions(check_utf8=False)
     try:
@@ -130,4 +133,4 @@ def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:
     except pa.ArrowInvalid:
         return [], 0.0
     rows = table.num_rows
-    return table.column_names, rows / (rows + len(odd)) if rows + len(odd) else 1.0
+    return table.column_names, rows / (rows + odd) if rows + odd else 1.0

@@ -51,7 +51,7 @@ class TableFile:
         check_width(str(path), len(header))
         bare = [name.lstrip("\ufeff").strip() for name in header]
         self.columns = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
-        _check_names(path, self.columns)
+        check_columns(self.columns, f"{path}: ")
         self.stored = self.columns
 
     def pieces(
@@ -94,9 +94,8 @@ class CsvFile(TableFile):
         self.source, self.packed = source, packed
         open_bytes = partial(gzip.open if packed else open, source, "rb")
         self.encoding = detect_encoding(str(path), open_bytes)
-        self.separator, self.header, self.empty_lines = detect_separator(
-            str(path), open_bytes, self.encoding
-        )
+        found = detect_separator(str(path), open_bytes, self.encoding)
+        self.separator, self.header, self.empty_lines = found
         shown = {"\t": "tab"}.get(self.separator, repr(self.separator))
         super().__init__(path, self.header, f"CSV, separator {shown}, {self.encoding}")
         if self.encoding == "cp1252":
@@ -106,6 +105,11 @@ class CsvFile(TableFile):
 
     def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
         odd: list[Any] = []
+
+        def remember(row: Any) -> str:
+            odd.append(row)
+            return "error"
+
         # In a file of one column an empty line after the header is a missing value.
         wide = len(self.header) > 1
         read = arrow_csv.ReadOptions(
@@ -118,7 +122,7 @@ class CsvFile(TableFile):
             delimiter=self.separator,
             newlines_in_values=True,
             ignore_empty_lines=wide,
-            invalid_row_handler=lambda row: odd.append(row) or "error",
+            invalid_row_handler=remember,
         )
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=False,
@@ -158,14 +162,14 @@ class ParquetFile(TableFile):
     def __init__(self, path: Path, source: Path) -> None:
         self.source = source
         try:
-            schema = parquet.read_schema(source)
-            self.rows = parquet.read_metadata(source).num_rows
+            metadata = parquet.read_metadata(source)
+            names, self.rows = metadata.schema.to_arrow_schema().names, metadata.num_rows
         except DAMAGED as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
         # pandas writes its row labels as columns of such names.
-        stored = [name for name in schema.names if not re.match("__index_level_", name)]
+        stored = [name for name in names if not re.match("__index_level_", name)]
         super().__init__(path, stored, "Parquet")
-        _check_names(path, stored)
+        check_columns(stored, f"{path}: ")
         self.stored = stored  # by which columns are read
 
     def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
@@ -178,8 +182,9 @@ class ParquetFile(TableFile):
                     done += batch.num_rows
                     report(done / total)
                     # A dictionary is a way to store values, and says nothing about what they are.
-                    found = (batch.column(name) for name in names)
-                    yield [getattr(c, "dictionary_decode", lambda c=c: c)() for c in found]
+                    found = [batch.column(name) for name in names]
+                    coded = pa.DictionaryArray
+                    yield [c.dictionary_decode() if isinstance(c, coded) else c for c in found]
                 if not done:
                     raise InputError(f"{self.path} has no rows.")
         except DAMAGED as error:
@@ -189,8 +194,6 @@ class ParquetFile(TableFile):
 def open_table(path: str | os.PathLike[str]) -> TableFile:
     """Find out what a table file is, CSV, gzip or Parquet, and its columns; a pipe is copied."""
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
     if not path.exists():
         raise InputError(f"there is no file {path}. {_similar_files(path)}")
     if path.is_fifo():
@@ -202,7 +205,8 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
         file.copy = copy  # lives as long as the table
         return file
     if not path.is_file():
-        raise InputError(f"{path} is a device, not a file; give a CSV or Parquet file.")
+        what = "a folder" if path.is_dir() else "a device, not a file"
+        raise InputError(f"{path} is {what}; give a CSV or Parquet file.")
     return _open_file(path, path)
 
 
@@ -242,13 +246,6 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     for note in file.notes:
         warnings.warn(note, TableWarning, stacklevel=2)
     return file.read(columns)
-
-
-def _check_names(path: Path, names: list[str]) -> None:
-    try:
-        check_columns(names)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _similar_files(path: Path) -> str:

@@ -13,10 +13,8 @@ from stablepred.tables.columns import number_style
 from stablepred.tables.messages import in_rows
 from stablepred.tables.types import Mask, format_value, kind_of, to_categories, to_numbers, to_text
 
-# Numbers with more different values than this are cut.
-FEW = 10
-# More groups than this cannot be compared by eye, nor with enough rows in each.
-MOST = 50
+FEW = 10  # numbers with more different values than this are cut
+MOST = 50  # groups that can be compared by eye, with enough rows in each
 MISSING = "(missing)"
 
 
@@ -29,19 +27,10 @@ class Groups:
 
 
 def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups:
-    """Group rows by the values of a column.
+    """Group rows by text or numbers; missing values are a group of their own.
 
-    Parameters
-    ----------
-    column : Series
-        Text, or numbers. Missing values are a group of their own.
-    bins : sequence of float, optional
-        Edges; group ``[a, b)`` has the numbers from a up to but not b. Without edges, numbers with
-        more than ten different values are cut at their quartiles.
-
-    Returns
-    -------
-    Groups
+    Group ``[a, b)`` between two edges of ``bins`` has the numbers from a up to but not b. Without
+    edges, numbers with more than ten different values are cut at their quartiles.
     """
     values, notes = _numbers(column)
     if values is None:

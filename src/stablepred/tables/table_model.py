@@ -38,10 +38,9 @@ MANY = 1_000_000
 @storable
 @dataclass(frozen=True, eq=False)
 class TableModel:
-    """An estimator with the encoder and the target that it was fitted with.
+    """An estimator with the encoder and the target it was fitted with: takes rows as they come.
 
-    `fit_table` makes one, and ``stablepred.load("model")`` reads one. It takes rows as they come,
-    and so do ``environment_errors`` and ``stability_report``.
+    `fit_table` makes one, and ``stablepred.load("model")`` reads one.
 
     Attributes
     ----------
@@ -73,10 +72,7 @@ class TableModel:
         return self.target.decode(self.predict_proba(X)[:, 1] > 0.5)
 
     def environment(self, name: str, X: Any) -> Environment:
-        """0/1 features and outcome of a table, for the functions that compare environments.
-
-        These take ``model.estimator`` with it.
-        """
+        """0/1 features and outcome of a table, to evaluate ``model.estimator`` on."""
         frame = as_frame(X)
         if self.target.name not in frame.columns:
             raise unknown_column(self.target.name, list(frame.columns), "target")
@@ -84,16 +80,9 @@ class TableModel:
         return Environment(name, self.encoder.transform(frame), outcome)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model to a folder: the model file, and a summary for people to read.
+        """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
 
-        The folder is complete or not there at all. Read it with ``stablepred.load(path)``.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-        force : bool, default=False
-            Whether to replace an older model there.
+        An older model there is replaced only with ``force=True``.
         """
         check_model_folder(Path(path), force=force)
         with new_folder(path) as folder:
@@ -105,6 +94,8 @@ class TableModel:
         """What the model is, in plain values."""
         names = [str(name) for name in self.encoder.get_feature_names_out()]
         stable = getattr(self.estimator, "stable_features_", None)
+        if stable is not None:
+            stable = [name for name, is_so in zip(names, stable, strict=True) if is_so]
         return {
             "stablepred": __version__,
             "estimator": type(self.estimator).__name__,
@@ -115,11 +106,7 @@ class TableModel:
             "base_rate": self.base_rate,
             "columns": self.encoder.used_columns,
             "features": names,
-            "stable_features": (
-                None
-                if stable is None
-                else [name for name, is_so in zip(names, stable, strict=True) if is_so]
-            ),
+            "stable_features": stable,
             "notes": self.encoder.notes_,
         }
 
@@ -138,16 +125,13 @@ class TableModel:
 
 @dataclass(frozen=True, eq=False)
 class EncodedTable:
-    """A table as 0/1 features and outcome, with how they were made.
-
-    ``count`` is how many rows of the table each one stands for, None if that is one.
-    """
+    """A table as 0/1 features and outcome, with how they were made."""
 
     encoder: TableEncoder
     target: Target
     features: pd.DataFrame
     y: NDArray[Any]
-    count: FloatArray | None = None
+    count: FloatArray | None = None  # rows of the table that each one stands for, None if one
 
     def fit(self, estimator: Any) -> TableModel:
         """Fit an estimator; of a search the best one is kept. Counted rows need ``fit_table``."""
@@ -244,8 +228,7 @@ def encode_counted(
     """Encode and count a large file where it lies; None where its rows must be read.
 
     Counted are Parquet files of `MANY` rows whose columns are all numbers or booleans, with no
-    value missing, and none with so many values that it may be an id. The model is the one that
-    reading gives, but for weights of distinct rows in place of all rows.
+    value missing, and none with so many values that it may be an id.
     """
     if not isinstance(file, ParquetFile) or file.rows < MANY:
         return None

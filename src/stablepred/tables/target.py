@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
-from stablepred.tables.messages import in_rows, listed, shorten
+from stablepred.tables.messages import in_rows, listed, not_two_values, shorten
 from stablepred.tables.types import BOOLEANS, NUMBER, Categories, format_value, to_categories
 
 
@@ -50,10 +50,7 @@ def learn_target(column: pd.Series, positive: str | None = None) -> Target:
     values = sorted(_classes(column).values, key=lambda value: (_number(value), value))
     if len(values) != 2:
         few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
-        raise InputError(
-            f"target {name!r} must have two values, but has {few}: {_examples(values)}. "
-            + ("Check the column." if len(values) == 1 else "Recode it into two values first.")
-        )
+        raise not_two_values(name, few, [_examples(values)])
     if positive is not None:
         wanted = _canonical(positive.strip())
         if wanted not in values:

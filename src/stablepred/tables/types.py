@@ -1,8 +1,6 @@
 """What the values of one column are: numbers, booleans, dates or text, and which are missing.
 
-A column of a CSV file is text, a column of a Parquet file or of a DataFrame has a type; the same
-values give the same result either way. Text is trimmed, and an empty one, ``NA``, ``N/A``,
-``NaN``, ``null`` and ``?`` mean missing.
+The same values give the same result whether the column is text or has a type.
 """
 
 from dataclasses import dataclass
@@ -55,12 +53,10 @@ DATE = "|".join(
 
 # What pandas calls the values of a column whose type says nothing.
 SCALARS = (str, bool, int, float, np.generic)
-INFERRED = {
-    "boolean": {"boolean"},
-    "number": {"integer", "floating", "decimal", "mixed-integer-float"},
-    "date": {"date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period"},
-    "text": {"string", "empty", "mixed-integer"},
-}
+DATES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+INFERRED = {"boolean": "boolean"} | dict.fromkeys(DATES, "date")
+INFERRED |= dict.fromkeys(["integer", "floating", "decimal", "mixed-integer-float"], "number")
+INFERRED |= dict.fromkeys(["string", "empty", "mixed-integer"], "text")
 
 
 @dataclass(frozen=True)
@@ -97,12 +93,9 @@ class Numbers:
 
 
 def kind_of(column: pd.Series) -> str:
-    """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column.
-
-    A categorical column is one of text, whatever the categories are, unless they are dates.
-    """
+    """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column."""
     dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
+    if isinstance(dtype, pd.CategoricalDtype):  # text, whatever the categories, but for dates
         categories = pd.Series(dtype.categories, name=column.name)
         return "date" if kind_of(categories) == "date" else "text"
     if pd.api.types.is_bool_dtype(dtype):
@@ -114,9 +107,8 @@ def kind_of(column: pd.Series) -> str:
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
         return "text"
-    for kind, names in INFERRED.items():
-        if found in names:
-            return kind
+    if found in INFERRED:
+        return INFERRED[found]
     raise InputError(
         f"column {column.name!r} holds values that are neither numbers nor text (found: {found}). "
         "Turn it into numbers or text, or leave it out."
@@ -214,9 +206,9 @@ def check_style(text: Any, style: str, name: str) -> str:
     1.234 beside 1.5 is a fraction, beside 1.234.567 a thousand, and beside 999 could be either.
     """
     check_new_numbers(text, style, name)
-    mark, group = MARKS.get(style, ("", ""))
-    if not mark:
+    if style not in MARKS:
         return ""
+    mark, group = MARKS[style]
     numbers, doubtful = match(text, NUMBER[style]), match(text, DOUBTFUL[mark])
     if group:  # certain where a value makes no sense with the two marks exchanged
         certain = numbers & ~match(text, NUMBER["1.234,5" if mark == "." else "1,234.5"])
