@@ -1,9 +1,4 @@
-"""How one column of a table becomes 0/1 features: learned once, stored, applied to new rows.
-
-A number becomes one feature, whether it lies above its training mean (`Dichotomizer`). A string
-becomes one feature per value. Missing values have a feature of their own, so that nothing is
-filled in.
-"""
+"""How one column of a table becomes 0/1 features: learned once, stored, applied to new rows."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -59,17 +59,15 @@ def count_patterns(
     Parameters
     ----------
     table : path or frame
-        A Parquet or CSV file, or a glob of several (``"rows-*.parquet"``) with the same columns,
-        counted by DuckDB; or a DuckDB relation, a frame of Dask or PySpark, of pandas, polars or
-        pyarrow. `PatternCounts` are taken as they are.
+        A Parquet or CSV file, or a glob of several (``"rows-*.parquet"``), counted by DuckDB; or a
+        frame of DuckDB, Dask, PySpark, pandas, polars or pyarrow; or `PatternCounts`, as they are.
     target : str, optional
         The outcome column, with two values.
     features : sequence of str, optional
-        The columns to use: numbers or booleans, none missing. All but the target if not given.
+        The columns to use, of numbers or booleans, none missing; all but the target by default.
     dichotomize : {"mean", "median", None}, default="mean"
-        How columns with more than two values are cut, as `Dichotomizer` does; None refuses columns
-        that are not 0/1. The mean is found by the engine, equal to that of the loaded table up to
-        rounding. For the median the distinct values of a column are fetched.
+        How columns with more than two values are cut, as by `Dichotomizer`; None refuses them. For
+        the median the distinct values of a column are fetched.
 
     Returns
     -------
@@ -157,7 +155,7 @@ def inspect_columns(
         wanted.append(missing.cast(nw.Int64).sum().alias(f"missing{j}"))
     for j, name in enumerate(names):
         wanted += [number(name).min().alias(f"low{j}"), number(name).max().alias(f"high{j}")]
-    found = _one_row(frame, wanted)
+    found = frame.select(*wanted).collect().rows(named=True)[0]
     if not found["rows"]:
         raise InputError("the table has no rows.")
     empty = {name: int(found[f"missing{j}"]) for j, name in enumerate(checked)}
@@ -222,7 +220,7 @@ def _with_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
         mean = (value * float(np.ldexp(1.0, -exponents[name]))).mean()
         inside = ((value > ends.low) & (value < ends.high)).cast(nw.Int64).sum()
         wanted += [inside.alias(f"inside{j}"), mean.alias(f"mean{j}")]
-    found = _one_row(frame, wanted) if wanted else {}
+    found = frame.select(*wanted).collect().rows(named=True)[0] if wanted else {}
     return {
         name: columns[name]._replace(mean=float(np.ldexp(float(found[f"mean{j}"]), exponent)))
         for j, (name, exponent) in enumerate(exponents.items())
@@ -236,17 +234,11 @@ def number(name: str) -> Any:
     return nw.col(name).cast(nw.Float64)
 
 
-def _one_row(frame: Any, wanted: Sequence[Any]) -> dict[str, Any]:
-    row: dict[str, Any] = frame.select(*wanted).collect().rows(named=True)[0]
-    return row
-
-
 def two_values(frame: Any, target: str) -> list[Any]:
     """The values of an outcome, which must be two."""
     values: list[Any] = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
     if len(values) != 2:
-        shown = [repr(value) for value in sorted(values)[:SHOWN]]
-        shown += ["..."] * (len(values) > SHOWN)
+        shown = [*map(repr, sorted(values)[:SHOWN]), *["..."] * (len(values) > SHOWN)]
         raise not_two_values(target, "only one value" if len(values) == 1 else "more", shown)
     return values
 

@@ -93,9 +93,8 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
     name : {"bank", "bank-additional", "adult", "diabetes", "credit", "breast-cancer"}
         ``stablepred.data.DATASETS`` says what they are.
     path : path-like, optional
-        The file, plain or with ``.gz``, or the folder that holds it. Without it the folder in
-        ``STABLEPRED_DATA`` is searched, then the cache, then OpenML is asked. ``"breast-cancer"``
-        comes with scikit-learn and needs no file.
+        The file, plain or with ``.gz``, or its folder. Without it the folder in
+        ``STABLEPRED_DATA`` is searched, then the cache, then OpenML is asked.
 
     Returns
     -------
@@ -140,9 +139,9 @@ def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
         folders = [path.parent if path.is_file() else path]  # the other files are beside it
     for folder in folders:
         places = [[folder / (file + ending) for ending in ENDINGS] for file in source.files]
-        found = [next((place for place in each if place.is_file()), None) for each in places]
-        if None not in found:
-            return [file for file in found if file]
+        found = [[place for place in each if place.is_file()] for each in places]
+        if all(found):
+            return [each[0] for each in found]
     if path is None:
         return []
     raise InputError(

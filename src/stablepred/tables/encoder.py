@@ -46,18 +46,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     of the rows together as ``job is rare``; missing values get a feature of their own,
     ``age is missing``. Constant columns, and text that differs from row to row, are left out with
     a ``TableWarning``. Dates are refused, and so are numbers that can be read in two ways, such as
-    1.234 beside 999.
-
-    Columns may be text throughout, as in a CSV file, or typed, as in a Parquet file or a
-    DataFrame; the same values give the same features.
+    1.234 beside 999. Columns may be text, as in a CSV file, or typed: the features are the same.
 
     Parameters
     ----------
     drop : sequence of str, default=()
         Columns to leave out.
     overlap : float or None, default=None
-        Keep only features whose share of ones is between this and one minus this; the paper takes
-        0.2. Features outside are named.
+        Keep only features whose share of ones is between this and one minus this (paper: 0.2).
 
     Attributes
     ----------

@@ -193,8 +193,7 @@ def fit_table(
     target : str
         The outcome column, with two values.
     estimator : classifier with ``predict_proba``
-        One of this library or of scikit-learn, or a `StableSearchCV`, of which the best estimator
-        is kept. It is fitted on 0/1 features and a 0/1 outcome.
+        It is fitted on 0/1 features and a 0/1 outcome; of a search the best estimator is kept.
     drop : sequence of str, default=()
         Columns to leave out.
     positive : str, optional
