@@ -131,14 +131,13 @@ def to_text(column: Any) -> Any:
 
 
 def _strings(column: pd.Series) -> Any:
-    if pd.api.types.is_object_dtype(column.dtype):
-        if pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty"):
-            return pa.array(column, from_pandas=True)
-        kind_of(column)  # raises where values are neither numbers nor text
-        # One by one: to pandas, True and 1 are the same value.
-        return pa.array([format_value(value) for value in column.tolist()], pa.large_string())
-    if pd.api.types.is_string_dtype(column.dtype):
+    untyped = pd.api.types.is_object_dtype(column.dtype)
+    found = pd.api.types.infer_dtype(column, skipna=True) if untyped else ""
+    if found in ("string", "empty") or (pd.api.types.is_string_dtype(column.dtype) and not untyped):
         return pa.array(column, from_pandas=True)
+    kind_of(column)  # raises where values are neither numbers nor text
+    if untyped:  # one by one: to pandas, True and 1 are the same value
+        return pa.array([format_value(value) for value in column.tolist()], pa.large_string())
     codes, values = pd.factorize(column)
     distinct = pa.array([format_value(value) for value in np.asarray(values)], pa.large_string())
     return distinct.take(pa.array(codes, mask=codes < 0))
