@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from stablepred import (
     DGBRClassifier,
     GBRClassifier,
+    StableClassifier,
     average_error,
     environment_errors,
     error_interval,
@@ -32,6 +33,7 @@ def main(rows: int = 2000, test_rows: int = 5000) -> None:
         ),
         "GBR": GBRClassifier(random_state=0).fit(train.X, train.y),
         "DGBR": DGBRClassifier(random_state=0).fit(train.X, train.y),
+        "Stable": StableClassifier(random_state=0).fit(train.X, train.y),
         # Always as stable as can be, and useless: read every stability beside it.
         "constant": ConstantPredictor(train),
     }
@@ -46,7 +48,7 @@ def main(rows: int = 2000, test_rows: int = 5000) -> None:
     }
     print(pd.DataFrame(summary).round(3).to_string())
     # How sure are these numbers, given so many test rows?
-    print(error_interval(models["DGBR"], tests, n_bootstrap=200, random_state=0).round(3))
+    print(error_interval(models["Stable"], tests, n_bootstrap=200, random_state=0).round(3))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from stablepred import (
     DGBRClassifier,
     GBRClassifier,
+    StableClassifier,
     average_error,
     environment_errors,
     stability_error,
@@ -61,6 +62,7 @@ def _models(train: Environment, seed: int) -> dict[str, object]:
             "LR": LogisticRegression().fit(train.X, train.y),
             "GBR": GBRClassifier(random_state=seed).fit(train.X, train.y),
             "DGBR": DGBRClassifier(random_state=seed).fit(train.X, train.y),
+            "Stable": StableClassifier(random_state=seed).fit(train.X, train.y),
             # What can be reached at best, and what is reached without looking at a patient.
             "oracle": Oracle(train, CAUSES),
             "constant": ConstantPredictor(train),

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 from sklearn.metrics import f1_score, roc_auc_score
 
-from stablepred import DGBRClassifier
+from stablepred import StableFeatureSelector
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import StablepredWarning
 
@@ -50,15 +50,15 @@ def judged(world: SyntheticWorld, rate: float, rows: int, seed: int) -> tuple[fl
     """Both kinds of evidence in one training environment, the verdict, and what it rests on."""
     train = world.sample(rows, bias_rate=rate, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", StablepredWarning)  # the floor of the weights
-        model = DGBRClassifier(l1=0.0, refit=False, random_state=seed).fit(train.X, train.y)
-    table = model.feature_effects_
-    truth = table["feature"].isin(world.stable_features)
+        warnings.simplefilter("ignore", StablepredWarning)
+        model = StableFeatureSelector(random_state=seed).fit(train.X, train.y)
+    table = model.variables_
+    truth = table["variable"].isin(world.stable_features)
     size = table["effect"].abs() / (table["high"] - table["low"])
     return (
         roc_auc_score(truth, size),
         roc_auc_score(truth, table["explaining_away"]),
-        f1_score(truth, table["stable"]),
+        f1_score(truth, model.stable_features_),
         model.share_through_outcome_,
     )
 

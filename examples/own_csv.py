@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 import stablepred
-from stablepred import DGBRClassifier, stability_report
+from stablepred import StableClassifier, stability_report
 from stablepred.data import fit_table, read_table
 
 
@@ -34,9 +35,11 @@ def main(path: Path, target: str, by: str) -> None:
     first = table[by].value_counts().index[0]
     train = table[table[by] == first]
 
-    model = fit_table(train, target, DGBRClassifier(random_state=0), drop=[by])
+    estimator = StableClassifier(LogisticRegression(), random_state=0)
+    model = fit_table(train, target, estimator, drop=[by])
     print(f"trained on {by} = {first}, {model.rows} rows")
-    print(model.estimator.feature_effects_.round(3).to_string(index=False))
+    print(model.estimator.variables_.round(3).to_string(index=False))
+    print(model.estimator.decision_)
 
     environments = [model.environment(name, rows) for name, rows in table.groupby(by)]
     print(stability_report(model.estimator, environments))
@@ -51,6 +54,6 @@ if __name__ == "__main__":
     if len(sys.argv) == 4:
         main(Path(sys.argv[1]), sys.argv[2], sys.argv[3])
     else:
-        with tempfile.TemporaryDirectory() as place:
-            make_csv(Path(place) / "customers.csv", rows=4000)
-            main(Path(place) / "customers.csv", "buys", "region")
+        with tempfile.TemporaryDirectory() as folder:
+            make_csv(Path(folder) / "customers.csv", rows=4000)
+            main(Path(folder) / "customers.csv", "buys", "region")

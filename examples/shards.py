@@ -18,7 +18,7 @@ def main(rows: int = 4000) -> None:
     train = SyntheticWorld("s_indep_v").sample(rows, bias_rate=0.75, random_state=0)
     mine = np.arange(rows) % size == rank
 
-    model = GBRClassifier(l1=0.01, refit="weighted", random_state=0)
+    model = GBRClassifier(random_state=0)
     fit_shard(model, train.X[mine], train.y[mine])
 
     print(f"rank {rank}: the weights of {len(model.sample_weight_)} of {rows} rows")

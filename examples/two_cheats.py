@@ -6,6 +6,7 @@ Run: python examples/two_cheats.py
 import warnings
 
 import numpy as np
+import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from stablepred import DGBRClassifier, average_error, environment_errors, stability_error
@@ -51,14 +52,11 @@ def _weight_on_zeros(model: object, y: np.ndarray) -> str:
     return f"{model.sample_weight_[y == 0].sum() / model.sample_weight_.sum():.3f}"
 
 
-def _spread(model: object, X: object) -> str:
+def _spread(model: object, X: pd.DataFrame) -> str:
     """Largest standard deviation of a coordinate of the embedding."""
     if not isinstance(model, DGBRClassifier):
         return ""
-    hidden = np.asarray(X, dtype=float)
-    for weight, bias in model.encoders_[0]:
-        hidden = 1 / (1 + np.exp(-(hidden @ weight.T + bias)))
-    return f"{hidden.std(axis=0).max():.3f}"
+    return f"{model.transform(X).std(axis=0).max():.3f}"
 
 
 if __name__ == "__main__":

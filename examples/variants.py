@@ -1,4 +1,4 @@
-"""What each choice in DGBR's defaults gains: one of them changed at a time.
+"""What each choice in DGBR's defaults gains: one of them changed at a time, beside other methods.
 
 Run: python examples/variants.py
 """
@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from stablepred import (
     DGBRClassifier,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
+    StableClassifier,
     average_error,
     environment_errors,
     stability_error,
@@ -35,7 +36,6 @@ CHANGES: dict[str, dict[str, Any]] = {
     "refit=weighted": {"refit": "weighted"},
     "head=features": {"head": "features"},
     "standardize=False": {"standardize": False},
-    "n_encoders=3": {"n_encoders": 3},
     "order=2": {"order": 2},
     "weight_l2=.001": {"weight_l2": 0.001},
     "weight_l2=.1": {"weight_l2": 0.1},
@@ -43,6 +43,8 @@ CHANGES: dict[str, dict[str, Any]] = {
     "network_l2=1e-3": {"network_l2": 1e-3},
     "no reconstruction": {"reconstruction": 0.0},
     "Algorithm 1": {"solver": "alternating"},
+    "FWDGBR": {"frozen": FrozenWeights()},
+    "RFWDGBR": {"frozen": FrozenWeights(reduced=True, bias_bound=1.0)},
 }
 
 
@@ -79,12 +81,11 @@ def _models(train: Environment, world: SyntheticWorld, seed: int) -> Iterator[tu
         "DLR": DLRClassifier(random_state=seed),
         "GBR": GBRClassifier(random_state=seed),
         "DGBR (paper)": DGBRClassifier.from_paper(random_state=seed),
+        "Stable": StableClassifier(random_state=seed),
     }
     models |= {
         name: DGBRClassifier(**changes, random_state=seed) for name, changes in CHANGES.items()
     }
-    both = [(name, models[name]) for name in ("default", "GBR")]
-    models["mean with GBR"] = VotingClassifier(both, voting="soft")
     for name, model in models.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

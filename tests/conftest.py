@@ -1,6 +1,7 @@
 """Settings and small data that the tests share."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,16 @@ def table():
 def make_table():
     """Small tables of other sizes and seeds."""
     return SmallTable
+
+
+@pytest.fixture(scope="module")
+def short_screens():
+    """Two iterations for the weights and the network of a screen: enough for what is no result."""
+    from stablepred.models import screening
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(screening, "SETTINGS", replace(screening.SETTINGS, max_iter=2))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,13 @@ import os
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 import torch.distributed as dist
-from stablepred.core.network_loss import NetworkLoss
-from stablepred.weights.balancing import EmbeddedBalance, balance_and_gradient, raw_balance
+from sklearn.model_selection import KFold
 
 import stablepred
 from stablepred.core import sharding
@@ -23,13 +23,24 @@ from stablepred.core.descent import Block
 from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import Rows, Strengths, all_terms, embedded_balance
-from stablepred.core.sharding import Shards, in_every_shard, row_shards
+from stablepred.core.objective import (
+    NetworkLoss,
+    Strengths,
+    all_terms,
+    loss_of_weights,
+    row_losses_and_errors,
+)
+from stablepred.core.sharding import LOCAL, Shards
 from stablepred.data import SyntheticWorld
 from stablepred.distributed import fit_shard
 from stablepred.exceptions import StablepredWarning
-from stablepred.weights import balancing
+from stablepred.heads.choice import Predictor
+from stablepred.sample import Origin, Sample
+from stablepred.weights import embedded
+from stablepred.weights.embedded import EmbeddedBalance, FixedEncoder
+from stablepred.weights.raw import RawBalance
 
+# Nothing is chosen on folds: the same model as by one process.
 MODELS = {
     "GlobalBalancer": stablepred.GlobalBalancer(),
     "GBR": stablepred.GBRClassifier(l1=0.01, refit=False, random_state=0),
@@ -38,11 +49,22 @@ MODELS = {
     "DLR": stablepred.DLRClassifier(max_iter=2, random_state=0),
     "DGBR": stablepred.DGBRClassifier(l1=1e-3, refit=False, max_iter=2, random_state=0),
     "DGBR on features": stablepred.DGBRClassifier(
-        l1=1e-3, refit="plain", head="features", n_encoders=2, max_iter=2, random_state=0
+        l1=1e-3, refit="weighted", head="features", max_iter=2, random_state=0
     ),
     "DGBR alternating": stablepred.DGBRClassifier(
         solver="alternating", l1=1e-3, refit=False, max_iter=2, random_state=0
     ),
+    "FWDGBR": stablepred.DGBRClassifier(
+        l1=1e-3, refit=False, frozen={"after": 1}, max_iter=2, random_state=0
+    ),
+}
+# The folds are dealt per process: the same model on each, but not that of one process.
+DEFAULTS = {
+    "GBR": stablepred.GBRClassifier(random_state=0),
+    "DLR": stablepred.DLRClassifier(random_state=0),
+    "DGBR": stablepred.DGBRClassifier(random_state=0),
+    "GBR without a refit": stablepred.GBRClassifier(refit=False, random_state=0),
+    "DGBR on features": stablepred.DGBRClassifier(head="features", random_state=0),
 }
 
 
@@ -62,7 +84,7 @@ def shard(rank, size, rows):
     return np.split(order, [rows // 3 + 10 * k for k in range(size - 1)])[rank]
 
 
-def core_problem(rank=0, size=1, rows=200, p=6):
+def core_problem(shards=LOCAL, rows=200, p=6):
     """Losses over some rows, a function of variables that all have, and of the rows' own."""
     generator = torch.Generator().manual_seed(3)
     draw = {"generator": generator, "dtype": torch.float64}
@@ -70,40 +92,52 @@ def core_problem(rank=0, size=1, rows=200, p=6):
     mass, omega = torch.rand(rows, **draw), torch.rand(rows, **draw)
     network = AutoEncoder.random(p, (4, 3), generator)
     head = Head(torch.randn(3, **draw), torch.randn((), **draw))
-    mine = np.arange(rows) if size == 1 else shard(rank, size, rows)
+    mine = np.arange(rows) if shards is LOCAL else shard(shards.rank, shards.size, rows)
     mass = mass / mass.sum()
-    return Rows(x[mine], y[mine], mass[mine], p), omega[mine], network, head, mine
+    own = np.arange(len(mine))
+    origin = Origin([f"x{j}" for j in range(p)], np.arange(p), own, own >= 0, rows)
+    ones = torch.ones(len(mine), dtype=torch.float64)
+    sample = Sample(x[mine], y[mine], mass[mine], ones, origin, [], shards=shards)
+    return sample, omega[mine], network, head, mine
 
 
-def losses_and_gradients(rows, omega, network, head):
+def losses_and_gradients(sample, omega, network, head):
     """Each loss with its gradient in the rows' own variables or in the network."""
-    strengths = Strengths(balance=1.0, reconstruction=0.1, l2=0.01, network_l2=0.02)
-    own = {
-        "terms": lambda w: sum(all_terms(rows, w, head, network, True).values()),
-        "raw": lambda w: raw_balance(rows.x, rows.mass * w),
+    strengths = Strengths(
+        balance=1.0, reconstruction=0.1, weight_l2=0.3, l2=0.01, weight_sum=0.7, network_l2=0.02
+    )
+    v = sample.mass * omega
+    terms = all_terms(sample, omega, head, network, torch.zeros((), dtype=torch.float64))
+    found = {"terms": (float(sum(terms.values())), torch.zeros_like(omega))}
+    losses, errors = row_losses_and_errors(sample, head, network)
+    raw = RawBalance().prepare(sample)
+    many = len(sample.x) > 100  # in some shards, in others not
+    embedded.TOGETHER["cpu"] = 300
+    of_rows = {
+        "raw": raw,
+        "weights": lambda v: loss_of_weights(sample, strengths, raw, losses, errors)(
+            v / sample.mass
+        ),
+        "standardized embedding": EmbeddedBalance().prepare(sample, network),
     }
-    found = {}
-    for name, loss in own.items():
-        variable = omega.clone().requires_grad_()
-        value = loss(variable)
-        value.backward()
-        found[name] = float(value.detach()), variable.grad
-    many = len(rows.x) > 100  # in some shards, in others not
-    balancing.TOGETHER["cpu"] = 300
     for name, room in {"kept": None, "made": 0, "kept by some": 0 if many else None}.items():
-        fixed = EmbeddedBalance(network.encoder, rows.x, None, keep_at_most=room)
-        value, gradient = fixed.value_and_gradient(rows.mass * omega)
-        found[f"{name} embedding"] = float(value), gradient
-    common = [*network.parameters(), head.beta, head.intercept]
-    value, slopes = NetworkLoss(rows, omega, strengths)(network, head)
+        of_rows[f"{name} embedding"] = FixedEncoder(
+            network.encoder, sample.x, None, None, sample.shards, keep_at_most=room
+        )
+    for name, loss in of_rows.items():
+        value, gradient = loss(v)
+        found[name] = float(value), gradient
+    value, slopes = NetworkLoss(sample, omega, strengths)(network, head)
     found["network"] = float(value), torch.cat([slope.reshape(-1) for slope in slopes])
+    common = network.parameters()
     encoder = common[: 2 * len(network.encoder)]
 
     def balance(variables):
-        everywhere = AutoEncoder(network.rebuilt([*variables, *common]).encoder, [])
-        return embedded_balance(rows, omega, everywhere, everywhere.encode(rows.x), True)
+        everywhere = sample.shards.in_every_shard(variables)
+        rebuilt = network.rebuild([*everywhere, *common[len(encoder) :]])
+        return EmbeddedBalance().of_network(sample, omega, rebuilt)
 
-    value, slopes = value_and_gradients(lambda v: balance(in_every_shard(v)), encoder)
+    value, slopes = value_and_gradients(balance, encoder)
     found["balance in the network"] = (
         float(value),
         torch.cat([slope.reshape(-1) for slope in slopes]),
@@ -111,12 +145,28 @@ def losses_and_gradients(rows, omega, network, head):
     return found
 
 
-def check_core(rank, size):
+def check_core():
     """Differences from one process: losses, gradients; and the bytes of one evaluation."""
+    shards = Shards(dist.group.WORLD, sharding.timedelta(seconds=60))
     with torch.no_grad():
-        rows, omega, network, head, _ = core_problem()
-    alone = losses_and_gradients(rows, omega, network, head)
-    rows, omega, network, head, mine = core_problem(rank, size)
+        alone = losses_and_gradients(*core_problem()[:4])
+        sample, omega, network, head, mine = core_problem(shards)
+    together = losses_and_gradients(sample, omega, network, head)
+    differences = {}
+    for name, (value, slopes) in together.items():
+        expected, of_all = alone[name]
+        of_mine = of_all if "network" in name else of_all[mine]
+        differences[name] = abs(value - expected), float((slopes - of_mine).abs().max())
+    # A prediction that differs from one process to the next, and nowhere else.
+    x = torch.full_like(sample.x, float(shards.rank > 0))
+    slope = Head(torch.ones(x.shape[1], dtype=torch.float64), omega.new_zeros(()))
+    constant = Predictor(slope).is_constant(replace(sample, x=x))
+    found = {"differences": differences, "constant": constant}
+    return found | {"bytes": count_bytes(sample, omega, network, head)}
+
+
+def count_bytes(sample, omega, network, head):
+    """Bytes of the messages of each kind of evaluation."""
     sent = []
     send = dist.all_reduce
 
@@ -124,31 +174,29 @@ def check_core(rank, size):
         sent.append(message.numel() * message.element_size())
         return send(message, *arguments, **options)
 
-    with row_shards(Shards(dist.group.WORLD, sharding.timedelta(seconds=60))):
-        together = losses_and_gradients(rows, omega, network, head)
-        fixed = EmbeddedBalance(network.encoder, rows.x, None)
-        dist.all_reduce = counted
-        raw_balance(rows.x, rows.mass * omega)
-        raw, sent[:] = list(sent), []
-        NetworkLoss(rows, omega, Strengths())(network, head)
-        net, sent[:] = list(sent), []
-        fixed(rows.mass * omega)
-        embedded, sent[:] = list(sent), []
-        step = Block([omega.clone()], steps=2, over_rows=True)
-        step.lower(lambda: balance_of_omega(rows, step.variables[0]))
-        step_bytes, sent[:] = sorted(sent), []
-        dist.all_reduce = send
-    differences = {}
-    for name, (value, slopes) in together.items():
-        expected, of_all = alone[name]
-        of_mine = of_all if "network" in name else of_all[mine]
-        differences[name] = abs(value - expected), float((slopes - of_mine).abs().max())
-    return {"differences": differences, "bytes": [raw, net, embedded, step_bytes]}
+    v = sample.mass * omega
+    raw = RawBalance().prepare(sample)
+    fixed = FixedEncoder(network.encoder, sample.x, None, None, sample.shards)
+    step = Block([omega.clone()], steps=2, total=sample.total)
 
+    def of_omega():
+        (variable,) = step.variables
+        value, gradient = raw(sample.mass * variable.square())
+        return value, [2 * variable * sample.mass * gradient]
 
-def balance_of_omega(rows, omega):
-    value, gradient = balance_and_gradient(rows.x, rows.mass * omega.square())
-    return value, [2 * omega * rows.mass * gradient]
+    found = []
+    dist.all_reduce = counted
+    for evaluate in (
+        lambda: raw(v),
+        lambda: NetworkLoss(sample, omega, Strengths())(network, head),
+        lambda: fixed(v),
+        lambda: step.lower(of_omega),
+    ):
+        sent.clear()
+        evaluate()
+        found.append(sorted(sent))
+    dist.all_reduce = send
+    return found
 
 
 def check_fits(rank, size, folder):
@@ -170,7 +218,7 @@ def check_fits(rank, size, folder):
             "history": (model.history_["total"], one.history_["total"]),
         }
         if not balancer:
-            effects = ["effect", "explaining_away", "stable"]
+            effects = ["effect"]
             pairs |= {
                 "coefficients": (model.coef_, one.coef_),
                 "intercept": (model.intercept_, one.intercept_),
@@ -187,9 +235,29 @@ def check_fits(rank, size, folder):
             model.save(folder / "model.stablepred")
             again = stablepred.load(folder / "model.stablepred")
             assert again.history_["total"].tolist() == model.history_["total"].tolist()
+    found["defaults"] = {name: fit_default(name, X, y, weight, mine) for name in DEFAULTS}
     random = stablepred.DLRClassifier(max_iter=1)
     found["without a seed"] = fit_shard(random, X[mine], y[mine]).coef_.tolist()
     return found
+
+
+def fit_default(name, X, y, weight, mine):
+    """What a fit with default parameters gives: its predictions, and how good they are."""
+    model = fit_shard(DEFAULTS[name], X[mine], y[mine], weight[mine])
+    one = type(model)(**model.get_params()).fit(X, y, weight)
+    target = y == "yes"
+    errors = [
+        float(np.average((target - fitted.predict_proba(X)[:, 1]) ** 2, weights=weight))
+        for fitted in (model, one)
+    ]
+    rate = np.average(target, weights=weight)
+    return {
+        "predictions": model.predict_proba(X)[:, 1].tolist(),
+        "recipe": repr(model.recipe_),
+        "stable": model.stable_features_.tolist(),
+        "errors": [*errors, float(rate * (1 - rate))],
+        "rows": len(model.sample_weight_) == len(mine),
+    }
 
 
 # --- what goes wrong ----------------------------------------------------------------------------
@@ -207,16 +275,16 @@ def error_of(action):
 
 def at_message(number, action):
     """Do something in place of a process's so-many-th message."""
-    reduced, seen = Shards.reduced, []
+    reduce, seen = Shards.reduce, []
 
     def instead(self, *arguments):
         seen.append(1)
         if len(seen) == number:
             action()
-        return reduced(self, *arguments)
+        return reduce(self, *arguments)
 
-    Shards.reduced = instead
-    return lambda: setattr(Shards, "reduced", reduced)
+    Shards.reduce = instead
+    return lambda: setattr(Shards, "reduce", reduce)
 
 
 def check_failures(rank, size, folder):
@@ -231,7 +299,10 @@ def check_failures(rank, size, folder):
         "columns": lambda: fit_shard(model, X[:, :6] if guilty else X, y),
         "parameters": lambda: fit_shard(model.set_params(l1=0.02 if guilty else 0.01), X, y),
         "missing value": lambda: fit_shard(model, X * (np.nan if guilty else 1.0), y),
-        "auto": lambda: fit_shard(stablepred.GBRClassifier(refit=False), X, y),
+        "splitter": lambda: fit_shard(stablepred.GBRClassifier(cv=KFold(3)), X, y),
+        "median": lambda: fit_shard(stablepred.GBRClassifier(dichotomize="median"), X, y),
+        "checkpoint": lambda: fit_shard(stablepred.GBRClassifier(checkpoint="c"), X, y),
+        "screen": lambda: fit_shard(stablepred.StableClassifier(), X, y),
         "order": lambda: fit_shard(stablepred.GlobalBalancer(order=2), X),
         "kind": lambda: fit_shard(stablepred.Dichotomizer(), X, y),
         "three labels": lambda: fit_shard(model, X, np.where(y == "no", "no", f"yes{rank}")),
@@ -265,7 +336,7 @@ def main(task, folder):
     if task == "fits":
         rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         found = check_fits(rank, size, folder)  # fit_shard joins the processes by itself
-        found["core"] = check_core(rank, size)
+        found["core"] = check_core()
     else:
         dist.init_process_group("gloo", timeout=sharding.timedelta(seconds=60))
         found = check_failures(dist.get_rank(), dist.get_world_size(), folder)

@@ -56,6 +56,7 @@ def test_the_loop_and_the_library_have_the_same_embedded_loss_and_gradient(load,
     assert_equal(library, with_gradient(loop, weights))
 
 
+@pytest.mark.slow
 def test_the_loop_lowers_the_balance_and_stops_when_it_is_low_enough(load):
     loop = load("per_feature_loop")
     problems = load("problems")
@@ -84,6 +85,7 @@ def test_a_side_that_needs_too_much_memory_fails_alone(load):
     assert answer.startswith("needs more than")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_a_benchmark_prints_and_writes_its_results(script, load, tmp_path, capsys):
     load(script).main(["--quick", "--threads", "1", "--out", str(tmp_path)])

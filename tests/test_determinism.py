@@ -13,13 +13,17 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from stablepred import (
     DGBRClassifier,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
+    StableClassifier,
+    StableFeatureSelector,
     error_interval,
     load,
     stability_report,
@@ -42,6 +46,9 @@ MODELS = {
     "gbr": GBRClassifier(**FEW),
     "dlr": DLRClassifier(**FEW),
     "dgbr": DGBRClassifier(**FEW),
+    "stable": StableClassifier(random_state=0),
+    "stable of lr": StableClassifier(LogisticRegression(), random_state=0),
+    "selector": StableFeatureSelector(random_state=0),
 }
 
 
@@ -73,8 +80,8 @@ def test_a_fit_is_the_same_however_often_and_after_whatever_else(name, table, tm
         DGBRClassifier.from_paper(**FEW),
         DGBRClassifier.from_paper(**FEW, order=2),
         DGBRClassifier(**FEW, order=2),
-        DGBRClassifier(**FEW, reduced=True),
-        DGBRClassifier(**FEW, n_encoders=2),
+        DGBRClassifier(**FEW, head="features"),
+        DGBRClassifier(**FEW, frozen=FrozenWeights(reduced=True, bias_bound=1.0)),
     ],
 )
 def test_a_fit_on_a_gpu_is_the_same_every_time(model, table, tmp_path):
@@ -202,7 +209,7 @@ def test_blas_on_other_numbers_of_threads_agrees_where_l1_is_fixed():
     found = []
     for count in (1, 2):
         with threadpool_limits(count):
-            model = GBRClassifier(l1=0.003, refit="plain", random_state=0).fit(train.X, train.y)
+            model = GBRClassifier(l1=0.003, refit="weighted", random_state=0).fit(train.X, train.y)
         found.append(model.predict_proba(train.X))
     np.testing.assert_allclose(*found, rtol=0, atol=1e-6)
 
@@ -210,7 +217,7 @@ def test_blas_on_other_numbers_of_threads_agrees_where_l1_is_fixed():
 # --- without a random_state ---
 
 
-@pytest.mark.parametrize("name", ["gbr", "dlr", "dgbr"])
+@pytest.mark.parametrize("name", ["gbr", "dlr", "dgbr", "stable", "stable of lr", "selector"])
 def test_the_seed_in_use_repeats_the_fit(name, table, tmp_path):
     model = clone(MODELS[name]).set_params(random_state=None).fit(table.X, table.y)
     assert type(model.random_state_) is int

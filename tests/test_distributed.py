@@ -67,14 +67,33 @@ def test_losses_and_gradients_are_those_of_one_process(fits):
             assert max(differences) < 1e-10, name
 
 
+def test_whether_a_prediction_is_constant_is_asked_of_all_rows(fits):
+    assert not any(found["core"]["constant"] for found in fits)
+
+
 def test_models_are_those_of_one_process(fits):
-    """Coefficients, weights, reports, effects and verdicts; intervals are drawn anew."""
+    """Coefficients, weights, reports and effects; intervals are drawn again."""
     for found in fits:
         for name, differences in found.items():
-            if name in ("core", "without a seed"):
+            if name in ("core", "defaults", "without a seed"):
                 continue
             for what, difference in differences.items():
                 assert difference < 1e-6, (name, what)
+
+
+def test_default_parameters_give_the_same_model_on_every_process(fits):
+    for found in fits:
+        for name, fit in found["defaults"].items():
+            for what in ("predictions", "recipe", "stable", "errors"):
+                assert fit[what] == fits[0]["defaults"][name][what], (name, what)
+            assert fit["rows"]
+
+
+def test_default_parameters_predict_about_as_well_as_one_process_does(fits):
+    for name, fit in fits[0]["defaults"].items():
+        error, of_one, of_constant = fit["errors"]
+        assert error < of_constant, name
+        assert error < of_one + 0.02, name
 
 
 def test_processes_without_a_seed_agree_on_one(fits):
@@ -101,10 +120,13 @@ def test_an_evaluation_sends_as_many_bytes_as_the_docs_say(fits):
 
 INPUT = {
     "no rows": "rank 1: the shard has no rows",
-    "columns": "same columns, but rank 1 has [] and not ['x6']",
-    "parameters": "rank 1 has ['l1=0.02'] and not ['l1=0.01']",
+    "columns": "same columns, but rank 1 has None where rank 0 has 'x6'",
+    "parameters": "rank 1 has 'l1=0.02' where rank 0 has 'l1=0.01'",
     "missing value": "rank 1: Input X contains NaN",
-    "auto": "l1 must be a number",
+    "splitter": "cv must be a number of folds",
+    "median": "dichotomize must be 'mean' or None",
+    "checkpoint": "checkpoint must be None",
+    "screen": "not StableClassifier",
     "order": "order must be 1",
     "kind": "not Dichotomizer",
     "three labels": "['no', 'yes0', 'yes1', 'yes2'] over all shards",

@@ -69,10 +69,9 @@ def test_a_stored_file_loads_and_answers_as_it_did(path, answers):
 
 def test_the_stored_files_are_of_this_format_alone(answers):
     assert [folder.name for folder in STORED.iterdir()] == [f"format-{FORMAT}"]
-    assert sorted(answers) == [path.stem for path in FILES]
+    assert sorted(answers) == sorted(path.stem for path in FILES)
 
 
-@pytest.mark.xfail(reason="the samples of the classifiers are stored when those are", strict=True)
 def test_every_kind_of_model_is_among_the_stored_files(answers):
     faces = [*stablepred.__all__, *stablepred.data.__all__]
     objects = {name: getattr(stablepred, name, getattr(stablepred.data, name, 0)) for name in faces}
@@ -80,14 +79,27 @@ def test_every_kind_of_model_is_among_the_stored_files(answers):
     assert {answer["kind"] for answer in answers.values()} == kinds
 
 
+def assert_held(old, new):
+    """All of an older file's JSON is in the newer one."""
+    if isinstance(old, dict):
+        for key, value in old.items():
+            assert_held(value, new[key])
+    elif isinstance(old, list):
+        assert len(old) == len(new)
+        for one, other in zip(old, new, strict=True):
+            assert_held(one, other)
+    else:
+        assert {"truth": "boolean"}.get(old, old) == new  # a kind of column was renamed
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_loaded_model_is_saved_as_the_same_bytes(path, tmp_path):
-    """But for the version, and so the checksum."""
+    """But for the version, the checksum, and parameters that came later."""
     save(stablepred.load(path), tmp_path / "model")
     (old, old_arrays), (new, arrays) = unpack(path), unpack(tmp_path / "model")
     assert new["format"] == FORMAT
     assert new["stablepred"] == stablepred.__version__
-    assert new["model"] == old["model"]
+    assert_held(old["model"], new["model"])
     assert {name: a.tobytes() for name, a in arrays.items()} == {
         name: a.tobytes() for name, a in old_arrays.items()
     }
@@ -230,10 +242,6 @@ FORGED = [
     ("gbr", set_state(solver="magic"), "solver must be one of"),
     ("gbr", set_state(tol={"float": "nan"}), "tol must be"),
     ("gbr", set_state(tol={"float": "1e5"}), "1e5"),
-    ("gbr", set_state(cv=-5), "cv must be at least 2 folds, not -5"),
-    ("gbr", set_state(cv=1), "cv must be at least 2 folds"),
-    ("gbr", set_state(cv=True), "cv must be a number of folds"),
-    ("gbr", set_state(cv="x"), "cv must be a number of folds"),
     ("gbr", set_state(cv={"surprise": 1}), "unknown keys"),
     ("gbr", set_state(cv={"object": "Path", "state": {}}), "unknown class, 'Path'"),
     ("gbr", set_state(cv={"object": "SVC", "state": {}}), "unknown class, 'SVC'"),
@@ -245,13 +253,15 @@ FORGED = [
     ("gbr", set_state(n_features_in_=2), "feature_names_in_ must be 2"),
     ("gbr", set_state(n_features_in_=True), "n_features_in_ must be an integer"),
     ("gbr", set_state(converged_=1), "converged_"),
-    ("gbr", set_state(n_iter_=1000), "history_"),
-    ("gbr", set_state(recipe_=3), "recipe_ must be a Recipe"),
+    ("gbr", set_state(dichotomizer_=3), "dichotomizer_ must be a Dichotomizer"),
+    ("gbr", set_state(random_state_="x"), "random_state_ of a GBRClassifier cannot be 'x'"),
+    ("dgbr", set_state(encoders_={"tuple": []}), "encoders_ of a DGBRClassifier cannot be"),
+    ("bernoulli", set_state(n_features_in_=3.0), "n_features_in_ must be"),
     ("gbr", set_state(history_=3), "history_ of a GBRClassifier cannot be 3"),
     ("gbr", set_state(feature_names_in_={"strings": ["\ud800"], "object": True}), "UTF-8"),
     ("gbr", set_state(classes_={"strings": ["b", "a"], "object": False}), "sorted"),
     ("gbr", drop("coef_"), "coef_ of the GBRClassifier is missing"),
-    ("gbr", drop("dichotomizer_"), "dichotomizer_ of the GBRClassifier is missing"),
+    ("gbr", drop("dichotomizer_"), "dichotomizer_ must be there"),
     ("gbr", set_array(".classes_", np.flip), "sorted"),
     ("gbr", set_array(".classes_", lambda a: np.arange(3)), "two labels"),
     ("gbr", set_array(".classes_", lambda a: np.array([0.0, np.nan])), "numbers or strings"),
@@ -279,9 +289,7 @@ FORGED = [
     ("dlr", set_array("encoders_[0][1][0]", lambda a: a * 0 + 1e308), "adds up to more"),
     ("dlr", set_state(hidden=[0]), "hidden"),
     ("dlr", set_state(encoders_=[]), "encoders_|nothing uses"),
-    ("gbr", drop("random_state_"), "random_state_ of the GBRClassifier is missing"),
-    ("gbr", set_state(random_state_=True), "random_state_ must be an integer"),
-    ("gbr", set_state(dichotomize=None), "dichotomizer_ must not be there"),
+    ("gbr", set_state(dichotomize=None), "dichotomizer_ must be there, unless"),
     ("stable", set_state(cv=-5), "cv must be"),
     ("stable", set_state(evidence="magic"), "evidence"),
     ("stable", set_state(guard=3), "guard"),
@@ -299,7 +307,7 @@ FORGED = [
     ("dgbr", lambda s, a: s["pairs_"].__setitem__(0, {"tuple": [1, 1]}), "pairs_"),
     ("dichotomizer", set_state(strategy="mode"), "strategy"),
     ("dichotomizer", set_array(".thresholds_", lambda a: a[:2]), "thresholds_"),
-    ("filter", set_state(low=2.0), "low and high"),
+    ("filter", set_state(low=2.0), "low=2.0 and high"),
     ("filter", set_state(strategy="mode"), "strategy must be"),
     ("encoder", set_state(overlap=2.0), "overlap must be"),
     ("encoder", set_array(".kept_", lambda a: a[:1]), "kept_"),
@@ -365,24 +373,22 @@ def text_of(model, version=FORMAT):
     return {"stablepred": json.dumps(seal | {"model": model})}
 
 
+LIBRARY = "while deserializing"  # refused by safetensors itself
 HEADERS = {
-    "an array beyond the end": ({"a": entry(offsets=(0, 16), shape=(2,))}, "outside its part"),
-    "a gap before an array": ({"a": entry("F32", offsets=(4, 8))}, "outside its part"),
-    "two arrays in one place": ({"a": entry(), "b": entry()}, "outside its part"),
-    "a shape of another size": ({"a": entry(shape=(3,))}, "has 8 bytes"),
-    "a shape that overflows": ({"a": entry(shape=(1 << 32, 1 << 32))}, "has 8 bytes"),
-    "a negative shape": ({"a": entry(shape=(-1,))}, "no sensible shape"),
-    "a boolean as a shape": ({"a": entry(shape=(True,))}, "no sensible shape"),
-    "a number beyond 64 bits": ({"a": entry(shape=(1 << 64,))}, "too large a number"),
-    "a number of many digits": (b'{"a":' + b"9" * 5000 + b"}", "too large a number"),
-    "many dimensions": ({"a": entry(shape=(1,) * 40)}, "no sensible shape"),
-    "an unknown type": ({"a": entry(dtype="PICKLE")}, "unknown type 'PICKLE'"),
-    "a list as a type": ({"a": entry(dtype=["F64"])}, "unknown type"),
+    "an array beyond the end": ({"a": entry(offsets=(0, 16), shape=(2,))}, LIBRARY),
+    "a gap before an array": ({"a": entry("F32", offsets=(4, 8))}, LIBRARY),
+    "two arrays in one place": ({"a": entry(), "b": entry()}, LIBRARY),
+    "a shape of another size": ({"a": entry(shape=(3,))}, LIBRARY),
+    "a shape that overflows": ({"a": entry(shape=(1 << 32, 1 << 32))}, LIBRARY),
+    "a negative shape": ({"a": entry(shape=(-1,))}, LIBRARY),
+    "a boolean as a shape": ({"a": entry(shape=(True,))}, LIBRARY),
+    "a number beyond 64 bits": ({"a": entry(shape=(1 << 64,))}, LIBRARY),
+    "a number of many digits": (b'{"a":' + b"9" * 5000 + b"}", "digits"),
+    "an unknown type": ({"a": entry(dtype=LIBRARY)}, LIBRARY),
+    "a type that numpy does not have": ({"a": entry("BF16", (4,))}, "unknown type 'BF16'"),
+    "a list as a type": ({"a": entry(dtype=["F64"])}, LIBRARY),
     "bytes that are no booleans": ({"a": entry(dtype="BOOL", shape=(8,))}, "booleans"),
-    "bytes that belong to nothing": ({}, "8 bytes at its end"),
-    "another key": ({"a": entry() | {"code": "x"}}, "not described as safetensors"),
-    "an infinity": (b'{"a": Infinity}', "Infinity, which is no finite number"),
-    "a large number": (b'{"a": 1e999}', "no finite number"),
+    "bytes that belong to nothing": ({}, LIBRARY),
     "a repeated key": (b'{"a": 1, "a": 2}', "names a part twice"),
     "a list": (b"[1, 2]  ", "no safetensors"),
     "bytes that are no text": (b'{"\xff\xfe": 1}', "codec|decode"),
@@ -604,7 +610,6 @@ def gbr():
     [
         ("coef_", np.array([[1.0, np.nan, 0.0]]), "coef_.*not finite"),
         ("solver", "magic", "solver must be one of"),
-        ("random_state", 1 << 70, "random_state.*64 bits"),
         ("note_", "mine", "note_.*no attributes of a GBRClassifier"),
         ("dichotomize", 5, "dichotomize"),
         ("feature_names_in_", np.array(["a", "b", "\ud800"], dtype=object), "UTF-8"),

@@ -29,6 +29,7 @@ MODELS = {
     "DLR without intercept": DLRClassifier(fit_intercept=False, **FEW),
     "DGBR": DGBRClassifier(cv=2, **FEW),
     "DGBR order 2": DGBRClassifier(order=2, **FIXED),
+    "DGBR refitted": DGBRClassifier(refit="weighted", hidden=(3,), l1=0.0, cv=2, **FEW),
     "DGBR features": DGBRClassifier(head="features", order=2, **FIXED),
     "DGBR paper": DGBRClassifier.from_paper(**FEW),
     "DGBR reduced": DGBRClassifier(frozen={"reduced": True, "bias_bound": 1.0}, **FEW),

@@ -17,10 +17,12 @@ REQUIRED = {
     "DGBRClassifier",
     "DLRClassifier",
     "Dichotomizer",
+    "FrozenWeights",
     "GBRClassifier",
     "GlobalBalancer",
     "OverlapFilter",
     "StableClassifier",
+    "StableFeatureSelector",
     "__version__",
     "average_error",
     "environment_errors",
@@ -33,24 +35,53 @@ REQUIRED = {
 }
 
 COMMON = {"random_state", "max_iter", "tol", "device", "verbose", "dichotomize", "checkpoint"}
-GBR = {
-    *("balance", "weight_l2", "l2", "l1", "weight_sum", "order", "solver", "refit", "cv"),
-}
-DLR = {"reconstruction", "l2", "l1", "network_l2", "hidden"}
+BALANCER = {"order", "weight_l2", "weight_sum", "min_effective_share"}
+GBR = BALANCER | {"balance", "l2", "l1", "solver", "refit", "cv", "fit_intercept"}
+DLR = {"reconstruction", "l2", "l1", "network_l2", "hidden", "fit_intercept"}
 PARAMETERS = {
-    "GlobalBalancer": COMMON | {"order", "weight_l2", "weight_sum"},
+    "GlobalBalancer": COMMON | BALANCER,
     "GBRClassifier": COMMON | GBR,
     "DLRClassifier": COMMON | DLR,
-    "DGBRClassifier": COMMON
-    | GBR
-    | DLR
-    | {"head", "freeze_weights_after", "reduced", "bias_bound"},
+    "DGBRClassifier": COMMON | GBR | DLR | {"head", "standardize", "frozen"},
     "BalancedClassifier": {"estimator", "balancer"},
     "BalancedRegressor": {"estimator", "balancer"},
     "StableClassifier": {
         *("estimator", "evidence", "guard", "cv", "random_state", "n_jobs", "device", "verbose"),
     },
+    "StableFeatureSelector": {"evidence", "random_state", "device", "verbose"},
+    "FrozenWeights": {"after", "reduced", "bias_bound", "network_bound"},
 }
+ESTIMATORS = ["Dichotomizer", "OverlapFilter", *(set(PARAMETERS) - {"FrozenWeights"})]
+PREDICTION = {"predict", "predict_proba"}
+# What a fitted model offers besides; other names would be others' to rely on.
+OFFERS = {
+    "GBRClassifier": PREDICTION | {"decision_function", "to_onnx", "fit_table", "from_paper"},
+    "DLRClassifier": PREDICTION | {"decision_function", "to_onnx", "fit_table", "transform"},
+    "DGBRClassifier": PREDICTION
+    | {"decision_function", "to_onnx", "fit_table", "from_paper", "transform"},
+    "GlobalBalancer": {"fit_table"},
+    "StableClassifier": PREDICTION,
+    "StableFeatureSelector": {"transform", "fit_transform", "get_support", "get_feature_names_out"},
+}
+FITTED = {
+    "GlobalBalancer": {"weights_", "balance_report_", "n_iter_", "converged_", "history_"},
+    "DLRClassifier": {"coef_", "intercept_", "encoders_", "feature_effects_", "random_state_"},
+    "GBRClassifier": {
+        *("classes_", "coef_", "intercept_", "sample_weight_", "n_iter_", "converged_", "history_"),
+        *("balance_report_", "feature_effects_", "stable_features_", "used_features_", "recipe_"),
+        "random_state_",
+    },
+    "StableClassifier": {
+        *("classes_", "variables_", "decision_", "stable_features_", "used_features_"),
+        *("share_through_outcome_", "sample_weight_", "balance_report_", "estimator_"),
+        *("random_state_", "converged_"),
+    },
+    "StableFeatureSelector": {
+        *("variables_", "stable_features_", "used_features_", "share_through_outcome_"),
+        *("random_state_", "converged_"),
+    },
+}
+FITTED["DGBRClassifier"] = FITTED["GBRClassifier"] | {"encoders_"}
 
 
 def run(code):
@@ -128,19 +159,41 @@ def test_the_package_says_that_it_is_typed():
 def test_estimators_have_the_parameters_that_are_promised(name):
     signature = inspect.signature(getattr(stablepred, name).__init__)
     parameters = {key: value for key, value in signature.parameters.items() if key != "self"}
-    assert PARAMETERS[name] <= set(parameters)
+    assert PARAMETERS[name] == set(parameters)
     if not name.startswith("Balanced"):
         for key, parameter in parameters.items():
-            if key != "estimator":
+            if key != "estimator" and name != "FrozenWeights":
                 assert parameter.kind is inspect.Parameter.KEYWORD_ONLY
             assert parameter.default is not inspect.Parameter.empty
 
 
-@pytest.mark.parametrize("name", ["Dichotomizer", "OverlapFilter", *PARAMETERS])
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
 def test_every_estimator_takes_sample_weights_and_can_be_saved(name):
     kind = getattr(stablepred, name)
     assert "sample_weight" in inspect.signature(kind.fit).parameters
     assert callable(kind.save)
+
+
+@pytest.mark.parametrize("name", OFFERS)
+def test_estimators_offer_what_is_promised(name):
+    kind = getattr(stablepred, name)
+    assert all(callable(getattr(kind, method, None)) for method in OFFERS[name])
+    gone = {"fit_batches", "share_through_outcome_", "explaining_away"} - OFFERS[name]
+    assert not [attribute for attribute in gone if hasattr(kind, attribute)]
+
+
+@pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+@pytest.mark.parametrize("name", FITTED)
+def test_fitted_models_have_the_attributes_that_are_promised(name, table):
+    model = getattr(stablepred, name)()
+    if "max_iter" in model.get_params():
+        model.set_params(max_iter=2)
+    model.fit(table.X, table.y)
+    assert not [attribute for attribute in FITTED[name] if not hasattr(model, attribute)]
+    assert list(model.feature_names_in_) == list(table.X.columns)
+    documented = inspect.getdoc(getattr(stablepred, name))
+    others = "As in" in documented or "as in" in documented
+    assert others or all(attribute in documented for attribute in FITTED[name])
 
 
 @pytest.mark.parametrize("name", ["GBRClassifier", "DGBRClassifier"])
@@ -262,6 +315,7 @@ def test_a_fit_touches_no_global_state_either():
             stablepred.GBRClassifier(max_iter=3, random_state=0),
             stablepred.DLRClassifier(max_iter=3, random_state=0),
             stablepred.DGBRClassifier(max_iter=3, random_state=0),
+            stablepred.StableClassifier(random_state=0),
         ):
             model.fit(X, y)
     print(json.dumps([before, state()]))

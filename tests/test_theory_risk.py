@@ -36,21 +36,18 @@ def rows(n=60, p=3, seed=0):
     return np.random.default_rng(seed).integers(2, size=(n, p))
 
 
-def deep_model(encoders=1, head="embedding", n=60, p=3, seed=0):
+def deep_model(head="embedding", n=60, p=3, seed=0):
     """Stand-in for a fitted deep classifier with layers p -> 4 -> 2."""
     rng = np.random.default_rng(seed)
     layers = [
-        [
-            (rng.normal(size=(4, p)), rng.normal(size=4)),
-            (rng.normal(size=(2, 4)), rng.normal(size=2)),
-        ]
-        for _ in range(encoders)
+        (rng.normal(size=(4, p)), rng.normal(size=4)),
+        (rng.normal(size=(2, 4)), rng.normal(size=2)),
     ]
-    width = p if head == "features" else 2 * encoders
+    width = p if head == "features" else 2
     return SimpleNamespace(
         coef_=rng.normal(size=(1, width)),
         intercept_=np.array([0.7]),
-        encoders_=layers,
+        encoders_=[layers],
         head=head,
         sample_weight_=rng.random(n) + 0.5,
         n_features_in_=p,
@@ -167,19 +164,18 @@ def test_a_bound_at_the_largest_loss_is_vacuous():
 # from a fitted model
 
 
-@pytest.mark.parametrize("encoders", [1, 2])
-def test_a_fitted_model_counts_with_its_own_norms(encoders):
-    model, x = deep_model(encoders), rows()
+def test_a_fitted_model_counts_with_its_own_norms():
+    model, x = deep_model(), rows()
     beta = np.append(model.coef_[0], 0.7)
-    layers = list(zip(*model.encoders_, strict=True))
+    layers = model.encoders_[0]
     by_numbers = risk_bound(
         n=60,
         p=3,
-        hidden=(4 * encoders, 2 * encoders),
+        hidden=(4, 2),
         beta_l2_bound=(beta**2).sum(),
         beta_l1_bound=np.abs(beta).sum(),
-        network_bound=sum((a**2).sum() for layer in layers for a, _ in layer),
-        bias_bounds=[sqrt(sum((b**2).sum() for _, b in layer)) for layer in layers],
+        network_bound=sum((a**2).sum() for a, _ in layers),
+        bias_bounds=[sqrt((b**2).sum()) for _, b in layers],
         imbalance=joint_imbalance(x, model.sample_weight_).total,
     )
     ours = risk_bound(model, x)
@@ -296,11 +292,7 @@ def test_what_cannot_be_bounded_is_refused(call, message):
         call()
 
 
-def test_encoders_that_do_not_fit_are_refused():
-    model = deep_model(2)
-    model.encoders_[1] = model.encoders_[1][:1]
-    with pytest.raises(InputError, match="number of layers"):
-        risk_bound(model, rows())
+def test_an_encoder_that_does_not_fit_is_refused():
     model = deep_model()
     model.coef_ = np.ones((1, 5))
     with pytest.raises(InputError, match="5 entries, but the encoder has 2"):

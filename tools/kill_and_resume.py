@@ -39,6 +39,7 @@ from stablepred.models import checkpoints
 
 RECORD = Path(__file__).parent.parent / "results" / "trust" / "kill-and-resume.json"
 ROWS, FEATURES = 200, 8
+REDUCED = {"reduced": True, "bias_bound": 1.0}
 
 MODELS: dict[str, Callable[..., Any]] = {
     "balancer": GlobalBalancer,
@@ -48,9 +49,9 @@ MODELS: dict[str, Callable[..., Any]] = {
     "dgbr": DGBRClassifier,
     "dgbr without a seed": lambda **given: DGBRClassifier(**given | {"random_state": None}),
     "dgbr alternating": DGBRClassifier.from_paper,
-    "dgbr two encoders": lambda **given: DGBRClassifier(head="features", n_encoders=2, **given),
-    "dgbr fixed weights": lambda **given: DGBRClassifier(freeze_weights_after=5, **given),
-    "dgbr reduced": lambda **given: DGBRClassifier(reduced=True, bias_bound=1.0, **given),
+    "dgbr features": lambda **given: DGBRClassifier(head="features", **given),
+    "dgbr fixed weights": lambda **given: DGBRClassifier(frozen={"after": 5}, **given),
+    "dgbr reduced": lambda **given: DGBRClassifier(frozen=REDUCED, **given),
 }
 MOMENTS = ("after an iteration", "half written", "before renaming", "after renaming", "any time")
 

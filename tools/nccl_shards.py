@@ -29,7 +29,7 @@ def main() -> None:
     for model in (
         GBRClassifier(**fixed, refit=False),
         DLRClassifier(**fixed),
-        DGBRClassifier(**fixed, refit="plain"),
+        DGBRClassifier(**fixed, refit="weighted"),
         DGBRClassifier.from_paper(device="cuda", random_state=0),
     ):
         plain = model.fit(X, y).predict_proba(X)

@@ -32,6 +32,7 @@ from stablepred import (
     GlobalBalancer,
     OverlapFilter,
     StableClassifier,
+    StableFeatureSelector,
 )
 from stablepred.data import TableEncoder, fit_table
 from stablepred.exceptions import StablepredWarning
@@ -126,6 +127,7 @@ SAMPLES: dict[str, Sample] = {
         lambda: BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5))
     ),
     "stable": Sample(lambda: StableClassifier(cv=2, random_state=0)),
+    "selector": Sample(lambda: StableFeatureSelector(random_state=0)),
     "stable-linear": Sample(lambda: StableClassifier(LR(), cv=2, random_state=0)),
     "table": Sample(lambda: DGBRClassifier(hidden=(4, 3), cv=2, **FEW), data="table"),
     "table-lr": Sample(LR, data="table"),

@@ -25,7 +25,8 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.dgbr import DGBRClassifier
     from stablepred.models.dlr import DLRClassifier
     from stablepred.models.gbr import GBRClassifier
-    from stablepred.models.stable import StableClassifier, StableFeatureSelector
+    from stablepred.models.selector import StableFeatureSelector
+    from stablepred.models.stable import StableClassifier
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
 
 __all__ = [
@@ -64,7 +65,8 @@ __getattr__, __dir__ = _attach(
         "stablepred.models.dgbr": "DGBRClassifier",
         "stablepred.models.dlr": "DLRClassifier",
         "stablepred.models.gbr": "GBRClassifier",
-        "stablepred.models.stable": "StableClassifier StableFeatureSelector",
+        "stablepred.models.selector": "StableFeatureSelector",
+        "stablepred.models.stable": "StableClassifier",
         "stablepred.core.frozen": "FrozenWeights",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
     },

@@ -3,64 +3,55 @@
 import math
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from html import escape
 
-ELLIPSIS = "…"
 MINUS = "−"
 MISSING = "–"
 
-# A name longer than this is cut even where the whole of it is shown on hovering.
-WHOLE = 300
+WHOLE = 300  # a longer name is cut even where the whole of it is shown on hovering
 # Marks that turn the direction of what follows, on the page as in the name.
 DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
-@dataclass(frozen=True)
-class Label:
-    """A name as shown, and the whole of it."""
+class Label(str):
+    """A name as shown; on a page the ``whole`` of it appears on hovering."""
 
-    shown: str
+    __slots__ = ("whole",)
     whole: str
 
-    @property
-    def cut(self) -> bool:
-        """Whether a part of the name is not shown."""
-        return self.shown != self.whole
+    def __html__(self) -> str:
+        shown = escape(self)
+        return shown if self == self.whole else f'<span title="{escape(self.whole)}">{shown}</span>'
 
 
 def label(name: object, width: int = 28) -> Label:
     """A name cut in the middle to ``width`` characters, since names often differ at their end."""
     text = printable(str(name)) or "(no name)"
-    whole = text if len(text) <= WHOLE else text[: WHOLE - 1] + ELLIPSIS
-    if len(text) <= width:
-        return Label(text, whole)
     head = (width - 1) * 2 // 3
-    return Label(text[:head] + ELLIPSIS + text[len(text) - (width - 1 - head) :], whole)
+    fits = len(text) <= width
+    found = Label(text if fits else f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}")
+    found.whole = text if len(text) <= WHOLE else text[: WHOLE - 1] + "…"
+    return found
 
 
 def printable(text: str) -> str:
     """The text without control characters, lone surrogates and marks that turn its direction."""
-    return "".join("\ufffd" if _is_unprintable(character) else character for character in text)
-
-
-def _is_unprintable(character: str) -> bool:
-    return character in DIRECTIONS or unicodedata.category(character) in ("Cc", "Cs")
+    return "".join(
+        "\ufffd" if c in DIRECTIONS or unicodedata.category(c) in ("Cc", "Cs") else c for c in text
+    )
 
 
 def number(value: float, decimals: int = 3) -> str:
     """A number with a fixed number of decimals; a dash if it is not finite."""
     if not math.isfinite(value):
         return MISSING
-    text = f"{value:,.{decimals}f}"
-    if float(text.replace(",", "")) == 0:
-        return text.removeprefix("-")
-    return text.replace("-", MINUS)
+    return f"{value:z,.{decimals}f}".replace("-", MINUS)
 
 
 def signed(value: float, decimals: int = 3) -> str:
     """A number with its sign."""
     text = number(value, decimals)
-    return f"+{text}" if value > 0 and float(text.replace(",", "")) > 0 else text
+    return f"+{text}" if value > 0 and text.strip("0.,–") else text
 
 
 def percent(value: float, decimals: int = 0) -> str:
@@ -83,7 +74,7 @@ ERRORS = {
 
 def error_name(error: str) -> str:
     """The name of an error in a sentence."""
-    return ERRORS.get(error) or label(error).shown
+    return ERRORS.get(error) or label(error)
 
 
 def count_noun(count: int, singular: str) -> str:

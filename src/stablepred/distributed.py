@@ -10,7 +10,7 @@ import itertools
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from numbers import Integral
 from typing import Any, TypeVar
@@ -101,74 +101,51 @@ def _shards(timeout: float) -> Iterator[Shards]:
     """A group of its own for one fit; its failure on one process ends it on all."""
     limit = timedelta(seconds=timeout)
     shards = Shards(dist.new_group(timeout=limit), limit)
-    roll = _Roll(next(_fits), shards)
+    store = dist.distributed_c10d._get_default_store()
+    store = dist.distributed_c10d.PrefixStore(f"stablepred/{next(_fits)}", store)
     try:
         yield shards
     except ShardError as error:
-        roll.leave(shards)
-        raise ShardError(roll.call(timeout)) from error
+        _leave(shards, store, "")
+        raise ShardError(_call_roll(shards, store, timeout)) from error
     except BaseException as error:
-        roll.sign(f"failed with {type(error).__name__}: {error}")
-        roll.leave(shards)
+        _leave(shards, store, f"failed with {type(error).__name__}: {error}")
         raise
     dist.destroy_process_group(shards.group)
 
 
-class _Roll:
-    """Where the processes sign when a fit ends early, so that the others can say who is gone."""
-
-    def __init__(self, number: int, shards: Shards) -> None:
-        self.rank, self.size = shards.rank, shards.size
-        store = dist.distributed_c10d._get_default_store()
-        self.store = dist.distributed_c10d.PrefixStore(f"stablepred/{number}", store)
-
-    def sign(self, text: str) -> None:
-        """Leave word for the others; where that is not possible, they see silence."""
-        try:
-            self.store.set(str(self.rank), text)
-        except RuntimeError:
-            return
-
-    def leave(self, shards: Shards) -> None:
-        """Close the connections, so that no other process goes on waiting."""
-        dist.destroy_process_group(shards.group)
-        shards.group = None
-
-    def call(self, timeout: float) -> str:
-        """What happened, as far as the processes that are left can tell."""
-        self.sign("")
-        others = [str(rank) for rank in range(self.size) if rank != self.rank]
-        words = self._words(others)
-        failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
-        silent = [
-            f"rank {rank} does not answer, it has ended or hangs (see its own output)"
-            for rank in others
-            if rank not in words
-        ]
-        slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
-        found = "; ".join(failed or silent) or slow
-        return f"the fit on {self.size} row shards was given up on rank {self.rank}: {found}."
-
-    def _words(self, others: list[str]) -> dict[str, str]:
-        """What the others have signed, once all have or the time is over."""
-        end = time.monotonic() + ROLL_CALL
-        signed: list[str] = []
-        try:
-            while time.monotonic() < end and len(signed) < len(others):
-                signed = [rank for rank in others if self.store.check([rank])]
-                time.sleep(0.05)
-            return {rank: self.store.get(rank).decode() for rank in signed}
-        except RuntimeError:  # the store went with the process that kept it
-            return {}
+def _leave(shards: Shards, store: Any, word: str) -> None:
+    """Leave word for the others, and close the connections, so that none goes on waiting."""
+    with suppress(RuntimeError):  # where that is not possible, they see silence
+        store.set(str(shards.rank), word)
+    dist.destroy_process_group(shards.group)
+    shards.group = None
 
 
-# --- what must be the same, or there, on every process ------------------------------------------
+def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
+    """What happened, as far as the processes that are left can tell."""
+    others = [str(rank) for rank in range(shards.size) if rank != shards.rank]
+    words: dict[str, str] = {}
+    end = time.monotonic() + ROLL_CALL
+    with suppress(RuntimeError):  # the store went with the process that kept it
+        while time.monotonic() < end and len(words) < len(others):
+            words = {rank: store.get(rank).decode() for rank in others if store.check([rank])}
+            time.sleep(0.05)
+    silence = "does not answer, it has ended or hangs (see its own output)"
+    failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
+    silent = [f"rank {rank} {silence}" for rank in others if rank not in words]
+    slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
+    found = "; ".join(failed or silent) or slow
+    return f"the fit on {shards.size} row shards was given up on rank {shards.rank}: {found}."
+
+
+# --- what must be the same, or there, on every process ---
 
 
 def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
     """Compare notes; what is wrong on one process is an error on all of them."""
     try:
-        note = {"error": "", **_note(shards, estimator, X, y)}
+        note = {"error": "", **_note(estimator, X, y)}
     except ValueError as error:
         note = {"error": str(error)}
     notes = shards.exchange(note)
@@ -177,14 +154,22 @@ def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
         raise InputError(errors[0])
     if any(errors):
         raise InputError(" ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text))
-    _compare("parameters", [other["parameters"] for other in notes])
-    _compare("columns", [other["columns"] for other in notes])
+    for what in ("parameters", "columns"):
+        for rank, note in enumerate(notes):
+            pairs = itertools.zip_longest(note[what], notes[0][what])
+            differing = [
+                f"{here!r} where rank 0 has {first!r}" for here, first in pairs if here != first
+            ]
+            if differing:
+                raise InputError(
+                    f"every shard needs the same {what}, but rank {rank} has {differing[0]}."
+                )
 
 
-def _note(shards: Shards, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
-    _check_supported(estimator, shards)
-    rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if rows == 0:
+def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+    """Columns and parameters of this process, once they and its rows can be used."""
+    _check_supported(estimator)
+    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
         raise InputError(
             "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
         )
@@ -197,43 +182,16 @@ def _note(shards: Shards, estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     return {"columns": names, "parameters": [kind, *(f"{k}={v!r}" for k, v in parameters.items())]}
 
 
-def _check_supported(estimator: Any, shards: Shards) -> None:
+def _check_supported(estimator: Any) -> None:
     if not isinstance(estimator, SUPPORTED):
         names = ", ".join(kind.__name__ for kind in SUPPORTED)
         raise InputError(f"fit_shard fits {names}, not {type(estimator).__name__}.")
     estimator._check_parameters()
-    wanted = {
-        "order": (1,),
-        "dichotomize": ("mean", None),
-        "checkpoint": (None,),
-    }
+    wanted = {"order": (1,), "dichotomize": ("mean", None), "checkpoint": (None,)}
     for name, allowed in wanted.items():
         value = getattr(estimator, name, allowed[0])
         if value not in allowed:
             listed = " or ".join(map(repr, allowed))
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
-    if estimator.checkpoint is not None:
-        raise InputError("on row shards there are no checkpoints: set checkpoint=None.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
-    if (shards.device.type == "cuda") != (estimator.device == "cuda"):
-        raise InputError(
-            f"device={estimator.device!r} does not go with the backend "
-            f"{dist.get_backend(shards.group)!r}: nccl needs device='cuda', gloo device='cpu' or "
-            "'auto'."
-        )
-
-
-def _compare(what: str, notes: list[list[str]]) -> None:
-    """Refuse shards that differ, with the first difference found."""
-    for rank, note in enumerate(notes):
-        if note == notes[0]:
-            continue
-        here = [name for name in note if name not in notes[0]]
-        missing = [name for name in notes[0] if name not in note]
-        difference = f"has {here[:5]} and not {missing[:5]}"
-        if not here and not missing:
-            difference = f"has {note[:5]} where rank 0 has {notes[0][:5]}"
-        raise InputError(
-            f"every shard needs the same {what}, but rank {rank} {difference} of rank 0."
-        )

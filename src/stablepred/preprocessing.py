@@ -58,24 +58,15 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate(self, X)
-        if self.strategy not in ("mean", "median"):
-            raise InputError(f"strategy must be 'mean' or 'median', not {self.strategy!r}.")
+        _check_strategy(self.strategy)
         count = check_sample_weight(sample_weight, x)
         x, count = x[count > 0], count[count > 0]
         cuts = [_threshold(values, count, self.strategy) for values in x.T]
         self.thresholds_, self.tolerances_ = np.array(cuts).T
 
     @classmethod
-    def from_sums(
-        cls,
-        low: FloatArray,
-        high: FloatArray,
-        sums: Sequence[Any],
-    ) -> Self:
-        """Cuts at the mean from the range of each column and what ``sums_within`` gives.
-
-        For rows that are not in one place; ``fit`` on all of them gives the same.
-        """
+    def from_sums(cls, low: FloatArray, high: FloatArray, sums: Sequence[Any]) -> Self:
+        """The cuts at the mean of sharded rows: from each column's range and `sums_within`."""
         scaled, between, weight = sums
         self = cls(strategy="mean")
         self.n_features_in_ = len(low)
@@ -90,21 +81,20 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """0/1 features, in the order of the training columns."""
         check_is_fitted(self)
         x = validate(self, X, reset=False)
-        above: FloatArray = (x > self.thresholds_ + self.tolerances_).astype(np.float64)
-        return above
+        return np.asarray(x > self.thresholds_ + self.tolerances_, dtype=np.float64)
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parameters are allowed and the thresholds can cut."""
-        _check_stored_strategy(self.strategy)
+        _check_strategy(self.strategy)
         if is_fitted(self):
             check_fitted_names(self, "thresholds_", "tolerances_")
             numbers(self, "thresholds_", (n_features(self),))
             numbers(self, "tolerances_", (n_features(self),), low=0.0)
 
 
-def _check_stored_strategy(strategy: object) -> None:
+def _check_strategy(strategy: object) -> None:
     if strategy not in ("mean", "median"):
-        raise ValueError(f"strategy must be 'mean' or 'median', not {brief(strategy)}")
+        raise InputError(f"strategy must be 'mean' or 'median', not {brief(strategy)}.")
 
 
 def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
@@ -113,12 +103,14 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
     if len(distinct) <= 2:
         return halfway(distinct[0], distinct[-1]), 0.0
     if strategy == "mean":
-        return _mean(values, count), tolerance_of_mean(float(np.abs(values).max()))
+        largest = float(np.abs(values).max())
+        _, exponent = np.frexp(largest)  # sums of huge or tiny numbers leave the range of doubles
+        mean = np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent)
+        return float(mean), tolerance_of_mean(largest)
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
-    if median == distinct[-1] and len(distinct) > 1:
-        # Nothing lies above the largest value; the split goes just below it.
+    if median == distinct[-1]:  # nothing lies above it; the split goes just below
         return halfway(distinct[-2], distinct[-1]), 0.0
     return median, 0.0
 
@@ -128,25 +120,16 @@ def sums_within(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Sums over rows from which the cuts at the mean follow, given the columns' ranges.
 
-    The weighted sum of each column in units that keep it within the range of doubles, the number
-    of values strictly inside its range, and the total weight.
+    Each column's weighted sum in units that keep it within the range of doubles, its number of
+    values strictly inside the range, and the total weight.
     """
     _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
     between = ((x > low) & (x < high)).sum(axis=0)
     return count @ np.ldexp(x, -exponent), between, float(count.sum())
 
 
-def _mean(values: FloatArray, count: FloatArray) -> float:
-    """The weighted mean; sums of very large or very small numbers leave the range of doubles."""
-    _, exponent = np.frexp(np.abs(values).max())
-    return float(np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent))
-
-
 def tolerance_of_mean(largest: Any) -> Any:
-    """By how much a value must lie above the mean, for values up to ``largest``.
-
-    A mean is rounded; values that equal it up to rounding must not depend on that.
-    """
+    """How far a value must lie above the mean, which is rounded, for values up to ``largest``."""
     return 1e-9 * largest
 
 
@@ -191,10 +174,7 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
 
     def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate(self, X)
-        if not 0 <= self.low <= self.high <= 1:
-            raise InputError(
-                f"0 <= low <= high <= 1 must hold, but low={self.low} and high={self.high}."
-            )
+        self._check_range()
         count = check_sample_weight(sample_weight, x)
         binary = Dichotomizer(strategy=self.strategy).fit_transform(x, sample_weight=count)
         self.shares_ = count @ binary / count.sum()
@@ -209,17 +189,21 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
                 stacklevel=5,
             )
 
+    def _check_range(self) -> None:
+        if not 0 <= self.low <= self.high <= 1:
+            raise InputError(
+                f"0 <= low <= high <= 1 must hold, but low={self.low} and high={self.high}."
+            )
+
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
-        # Sums of weights are rounded; a share of exactly 0.2 is inside.
-        slack = 1e-12
+        slack = 1e-12  # sums of weights are rounded; a share of exactly 0.2 is inside
         return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parameters are allowed and the shares are shares."""
-        _check_stored_strategy(self.strategy)
-        if not 0 <= self.low <= self.high <= 1:
-            raise ValueError("0 <= low <= high <= 1 must hold for low and high")
+        _check_strategy(self.strategy)
+        self._check_range()
         if is_fitted(self):
             check_fitted_names(self, "shares_")
             numbers(self, "shares_", (n_features(self),), low=-1e-9, high=1 + 1e-9)

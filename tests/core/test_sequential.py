@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from test_algorithm1 import (
+    FLOORS,
     SETTINGS,
     STRENGTHS,
     assert_equal_up_to_order,
@@ -87,7 +88,7 @@ def test_the_features_can_be_balanced_beside_an_encoder():
     assert solution.history["reconstruction"][-1] > 0
 
 
-@pytest.mark.parametrize("floor", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("floor", FLOORS)
 @pytest.mark.parametrize("deep", [False, True])
 def test_the_floor_on_the_effective_sample_size_holds(deep, floor):
     sample = dependent_sample(n=80)

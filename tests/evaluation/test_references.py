@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from stablepred.data import SyntheticWorld
 from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
@@ -44,12 +43,6 @@ def test_the_oracle_is_logistic_regression_on_the_stable_features(train, tests):
     by_hand = LogisticRegression().fit(train.X[stable], train.y)
     expected = by_hand.predict_proba(tests[0].X[stable])
     np.testing.assert_array_equal(Oracle(train, stable).predict_proba(tests[0].X), expected)
-
-
-def test_the_oracle_takes_another_classifier(train, tests):
-    oracle = Oracle(train, WORLD.stable_features, DecisionTreeClassifier(max_depth=2))
-    assert isinstance(oracle.estimator, DecisionTreeClassifier)
-    assert len(environment_errors(oracle, tests)) == 3
 
 
 def test_the_oracle_names_the_stable_features_that_are_missing(train, tests):

@@ -12,12 +12,17 @@ from stablepred import (
     BalancedClassifier,
     DGBRClassifier,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
+    StableClassifier,
 )
 from stablepred.exceptions import InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 FEW = {"max_iter": 3, "random_state": 0}
 FIXED = FEW | {"l1": 0.01, "refit": False}
@@ -29,7 +34,10 @@ CLASSIFIERS = {
     "DGBR": DGBRClassifier(hidden=(2,), **FIXED),
     "DGBR features": DGBRClassifier(hidden=(2,), head="features", **FIXED),
     "DGBR paper": DGBRClassifier.from_paper(hidden=(2,), **FEW),
-    "DGBR reduced": DGBRClassifier(hidden=(2,), reduced=True, bias_bound=1.0, **FEW),
+    "DGBR reduced": DGBRClassifier(
+        hidden=(2,), frozen=FrozenWeights(reduced=True, bias_bound=1.0), **FEW
+    ),
+    "StableClassifier": StableClassifier(random_state=0),
 }
 MODELS = CLASSIFIERS | {
     "balancer": GlobalBalancer(max_iter=3),

@@ -7,14 +7,14 @@ from html_reader import HOSTILE, read
 from stablepred._text import label
 from stablepred.exceptions import InputError
 from stablepred.html.charts import Mark, Row, row_chart
-from stablepred.html.page import Facts, Figure, Page, Section, render, table_of, write_page
+from stablepred.html.page import Figure, Page, Section, Table, render, table_of, write_page
 
 
 def a_page(name="feature", verdict="All is well."):
     frame = pd.DataFrame({"error": [0.1234, float("nan")]}, index=[name, "other"])
     chart = row_chart([Row(name, [Mark(0.2, "circle", "c-model")])], "RMSE", f"chart of {name}")
     blocks = [Figure(chart, f"Caption of {name}"), table_of(frame, f"Table of {name}")]
-    facts = [Facts("Facts", [(label(name), label(name))])]
+    facts = [Table("Facts", [], [(label(name), label(name))])]
     section = Section("one", "One", f"Title of {name}", [f"Text of {name}"], [blocks, facts])
     return Page(f"Report of {name}", verdict, [("Number", "1", name)], [section], "today")
 
@@ -24,7 +24,8 @@ def test_a_page_has_verdict_sections_figures_and_tables():
     assert [n.text for n in page.all("h1")] == ["All is well."]
     assert [n.text for n in page.all("h2")] == ["Title of feature"]
     assert len(list(page.all("figure"))) == 1
-    assert [[c.text for c in row.all("td")] for row in page.all("tr")][1:] == [["0.123"], ["–"]]
+    cells = [[c.text for c in row.all("td")] for row in page.all("tr")]
+    assert cells[1:] == [["0.123"], ["–"], ["feature"]]
     assert next(page.all("a")).attributes["href"] == "#one"
 
 

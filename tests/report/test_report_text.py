@@ -15,16 +15,17 @@ from stablepred._text import (
 
 
 def test_a_short_name_is_shown_whole():
-    assert label("age").shown == "age"
-    assert not label("age").cut
+    assert label("age") == label("age").whole == "age"
+    assert label("age").__html__() == "age"
 
 
 def test_a_long_name_is_cut_in_the_middle_and_kept_whole_beside():
     cut = label("household_income_in_2019_after_taxes", 16)
-    assert len(cut.shown) == 16
-    assert cut.shown.startswith("household_")
-    assert cut.shown.endswith("taxes")
+    assert len(cut) == 16
+    assert cut.startswith("household_")
+    assert cut.endswith("taxes")
     assert cut.whole == "household_income_in_2019_after_taxes"
+    assert cut.__html__() == f'<span title="{cut.whole}">{cut}</span>'
 
 
 def test_an_endless_name_is_cut_even_where_it_is_shown_whole():
@@ -32,17 +33,17 @@ def test_an_endless_name_is_cut_even_where_it_is_shown_whole():
 
 
 def test_a_name_of_nothing_can_be_seen():
-    assert label("").shown == "(no name)"
+    assert label("") == "(no name)"
 
 
 @pytest.mark.parametrize("bad", ["\x00", "\n", "\ud800", "\u202e", "\u2066"])
 def test_characters_that_break_a_page_are_replaced(bad):
-    assert label(f"a{bad}b").shown == "a\ufffdb"
+    assert label(f"a{bad}b") == "a\ufffdb"
 
 
 @pytest.mark.parametrize("good", ["größe", "年齢", "🙂", "αβγ"])
 def test_letters_of_all_languages_stay(good):
-    assert label(good).shown == good
+    assert label(good) == good
 
 
 @pytest.mark.parametrize(

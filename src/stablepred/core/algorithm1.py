@@ -5,6 +5,7 @@ from typing import cast
 
 from torch import Tensor
 
+from stablepred.core.checkpoint import State
 from stablepred.core.descent import Block, Evaluate
 from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head, fit_head, zero_head
@@ -32,14 +33,13 @@ def algorithm1(
     weights = RowWeights(sample, settings.least_share)
     theta = None if network is None else Block(network.parameters())
     solution = Solution(weights.w, zero_head(embed(sample, network)), network)
-    l_bal = balance.prepare(sample, network)
+    l_bal = PreparedBalance(balance, sample, network)
 
     def terms() -> dict[str, Tensor]:
         value, _ = l_bal(sample.mass * weights.w)
         return all_terms(sample, weights.w, solution.head, network, value, settings.outcome)
 
     def iterate() -> float:
-        nonlocal l_bal
         # W: balance and penalties, weighted losses and reconstruction errors.
         losses = row_losses_and_errors(sample, solution.head, network, settings.outcome)
         weights.lower(loss_of_weights(sample, settings.strengths, l_bal, *losses))
@@ -50,14 +50,38 @@ def algorithm1(
         if network is not None and theta is not None:
             deep = cast(DeepBalance, balance)
             theta.lower(loss_of_network(sample, weights.w, solution.head, network, deep, settings))
-            l_bal = balance.prepare(sample, network)
+            l_bal.renew()
         return solution.record(terms(), settings.strengths)
 
     start = float(weighted_sum(terms(), settings.strengths))
     blocks = [] if theta is None else [theta]
-    repeat("alternating", iterate, solution, settings, [weights, *blocks], start)
+    repeat("alternating", iterate, solution, settings, [weights, *blocks, l_bal], start)
     solution.w, solution.floored = weights.w, weights.floored
     return solution
+
+
+class PreparedBalance:
+    """L_Bal at the network as it is now: renewed whenever that has changed, or was restored."""
+
+    def __init__(self, balance: Balance, sample: Sample, network: AutoEncoder | None) -> None:
+        self._prepare = lambda: balance.prepare(sample, network)
+        self.renew()
+
+    def __call__(self, v: Tensor) -> tuple[Tensor, Tensor]:
+        """L_Bal and its gradient in ``v``."""
+        return self._loss(v)
+
+    def renew(self) -> None:
+        """Take the network as it is now."""
+        self._loss = self._prepare()
+
+    def state(self) -> State:
+        """Nothing: it follows from the network."""
+        return {}
+
+    def restore(self, state: State) -> None:
+        """The network has been restored before this."""
+        self.renew()
 
 
 def embed(sample: Sample, network: AutoEncoder | None) -> Tensor:

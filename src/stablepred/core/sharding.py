@@ -69,50 +69,35 @@ class Shards(Local):
     def __init__(self, group: Any, timeout: timedelta) -> None:
         self.group, self.timeout = group, timeout
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
-        on_gpu = dist.get_backend(group) == "nccl"
-        self.device = torch.device("cuda" if on_gpu else "cpu")
+        self.device = "cuda" if dist.get_backend(group) == "nccl" else "cpu"
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
         """Sums over all rows, in one message."""
         if all(isinstance(part, Tensor) for part in sums):
-            totals: tuple[Tensor, ...] = _Totals.apply(self, *sums)
-            return totals
+            return tuple(_Totals.apply(self, *sums))
         tensors = [torch.as_tensor(np.asarray(part, dtype=np.float64)) for part in sums]
         return tuple(part.numpy()[()] for part in self._in_one_message(tensors))
 
     def largest(self, values: Any) -> Any:
         """Maxima over all rows."""
-        if isinstance(values, Tensor):
-            return self.reduce(values, dist.ReduceOp.MAX)
-        array = torch.as_tensor(np.asarray(values, dtype=np.float64))
-        return self.reduce(array, dist.ReduceOp.MAX).numpy()[()]
+        maxima = self.reduce(torch.as_tensor(values, dtype=torch.float64), dist.ReduceOp.MAX)
+        return maxima if isinstance(values, Tensor) else maxima.numpy()[()]
 
     def in_every_shard(self, variables: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The same variables; their gradients are added up."""
-        shared: tuple[Tensor, ...] = _InEveryShard.apply(self, *variables)
-        return shared
+        return tuple(_InEveryShard.apply(self, *variables))
 
     def exchange(self, note: Any) -> list[Any]:
         """What each process notes."""
-        text = torch.frombuffer(bytearray(json.dumps(note).encode()), dtype=torch.uint8)
-        lengths = [torch.zeros(1, dtype=torch.int64, device=self.device) for _ in range(self.size)]
-        self._send(dist.all_gather, lengths, torch.tensor([len(text)], device=self.device))
-        widest = int(max(lengths))
-        padded = torch.zeros(widest, dtype=torch.uint8)
-        padded[: len(text)] = text
-        texts = [torch.empty(widest, dtype=torch.uint8, device=self.device) for _ in lengths]
-        self._send(dist.all_gather, texts, padded.to(self.device))
-        return [
-            json.loads(bytes(part[: int(length)].cpu().numpy()))
-            for part, length in zip(texts, lengths, strict=True)
-        ]
+        text = json.dumps(note).encode()
+        text = text.ljust(int(self.largest(len(text))))
+        message = torch.frombuffer(bytearray(text), dtype=torch.uint8).to(self.device)
+        texts = [torch.empty_like(message) for _ in range(self.size)]
+        self._send(dist.all_gather, texts, message)
+        return [json.loads(bytes(part.cpu().numpy())) for part in texts]
 
     def add_counts(self, rows: NDArray[np.uint8], count: FloatArray) -> FloatArray:
-        """Total count over all processes of each of these distinct rows.
-
-        Rows do not travel, but fingerprints of 16 bytes, each with its count, to the process that
-        adds up this one; and the totals back.
-        """
+        """Total counts: fingerprints travel to the process that adds them up, totals back."""
         prints = b"".join(hashlib.blake2b(row, digest_size=16).digest() for row in rows)
         keys = np.frombuffer(prints, dtype=np.uint8).reshape(len(rows), 16)
         owner = (keys[:, :8].copy().view("<u8")[:, 0] % self.size).astype(np.intp)
@@ -121,10 +106,9 @@ class Shards(Local):
         received = self._deal(sent[:, None], [1] * self.size, [1] * self.size)[:, 0]
         splits = sent.tolist(), received.tolist()
         theirs = self._deal(keys[order], *splits)
-        counts = self._deal(count[order, None], *splits)
         _, index = np.unique(theirs, axis=0, return_inverse=True)
-        index = index.reshape(-1)
-        sums = np.bincount(index, counts[:, 0])[index].astype(np.float64)
+        counts = self._deal(count[order, None], *splits)[:, 0]
+        sums = np.bincount(index.ravel(), counts)[index.ravel()].astype(np.float64)
         everywhere = np.empty_like(count)
         everywhere[order] = self._deal(sums[:, None], *splits[::-1])[:, 0]
         return everywhere

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import numpy_generator
@@ -43,17 +42,10 @@ def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatA
         rows = np.flatnonzero(np.asarray(worst.y) == outcome)
         if len(pool):
             # Sorted, so that the same uniforms give like values from both environments.
-            pool = pool[_order(both.iloc[pool])]
+            codes, _ = pd.factorize(both.iloc[pool], sort=True, use_na_sentinel=False)
+            pool = pool[np.argsort(codes, kind="stable")]
             chosen[rows] = pool[(uniforms[rows] * len(pool)).astype(np.intp)]
     return both.iloc[chosen].set_axis(worst.X.index)
-
-
-def _order(values: pd.Series) -> npt.NDArray[np.intp]:
-    """Positions in sorted order; values that cannot be compared are sorted as strings."""
-    try:
-        return np.asarray(values.argsort(kind="stable"), dtype=np.intp)
-    except TypeError:
-        return np.asarray(values.astype(str).argsort(kind="stable"), dtype=np.intp)
 
 
 def _association(table: Table, name: Any) -> float:

@@ -1,7 +1,7 @@
 """A method beside others and beside the references, all on the same rows."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -51,6 +51,11 @@ class Difference(NamedTuple):
     average: Interval
     stability: Interval
 
+    @property
+    def is_everywhere(self) -> bool:
+        """Whether one is better in every environment, and by more than chance on average."""
+        return bool((self.by_environment * self.average.sign > 0).all())
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -77,19 +82,14 @@ class Comparison:
     differences: tuple[Difference, ...]
     notes: tuple[str, ...] = ()
 
-    def of(self, role: str) -> pd.Series | None:
-        """Errors per environment of the model or of a reference, if it is there."""
-        names = [name for name, found in self.roles.items() if found == role]
-        return self.errors.T[names[0]] if names else None
-
     def summary(self) -> pd.DataFrame:
         """Average, stability and worst error; gaps closed and the shrinkage line, where known."""
         values = summarise(self.errors.to_numpy(dtype=np.float64))
         frame = pd.DataFrame(values, index=self.errors.index, columns=list(SUMMARIES))
-        lr, oracle = self.of("LR"), self.of("oracle")
         rows = [errors for _, errors in self.errors.iterrows()]
-        if lr is not None and oracle is not None:
-            gaps = [gaps_closed(lr, errors, oracle) for errors in rows]
+        at = dict(zip(self.roles.values(), rows, strict=True))
+        if {"LR", "oracle"} <= at.keys():
+            gaps = [gaps_closed(at["LR"], errors, at["oracle"]) for errors in rows]
             frame[["average_gap", "stability_gap"]] = np.array(gaps)
         if self.line is not None:
             frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in rows]
@@ -100,7 +100,6 @@ def compare(
     methods: Mapping[str, Any],
     tables: Sequence[Table],
     metric: Metric,
-    *,
     train: Table | None,
     stable_features: Sequence[str] | None,
     level: float,
@@ -113,10 +112,10 @@ def compare(
     the bootstrap samples: (draws, E).
     """
     references, notes = ({}, []) if train is None else _references(train, tables, stable_features)
-    model = next(iter(methods))
+    model, *_ = methods
     roles = dict.fromkeys(methods, "baseline") | {model: "model"} | {n: n for n in references}
     predicted = {
-        name: predict_probabilities(method, list(tables))
+        name: predict_probabilities(method, tables)
         for name, method in (dict(methods) | references).items()
     }
     errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
@@ -129,63 +128,48 @@ def compare(
             predicted[name] = shrunk = shrink(predicted["LR"], train, share)
             every = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
     draws = metric.resample(tables, list(predicted.values()), n_bootstrap, seed)
-    own, *others = zip(predicted, every.to_numpy(dtype=np.float64), draws, strict=True)
+    gaps = every.iloc[0].to_numpy() - every.to_numpy()
+    values = summarise(every.to_numpy())
+    low, high = percentiles((summarise(draws[:1]) - summarise(draws)).swapaxes(0, 1), level)
+    ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
     differences = tuple(
-        _difference(other, roles.get(other[0], "shrunk"), own, level) for other in others
+        Difference(name, roles.get(name, "shrunk"), gap, *(Interval(*map(float, e)) for e in two))
+        for name, gap, two in zip(predicted, gaps, ends[:, :2], strict=True)
+        if name != model
     )
     return Comparison(errors, roles, line, differences, tuple(notes)), draws[0]
-
-
-Evaluated = tuple[str, FloatArray, FloatArray]  # name, errors (E,), resampled errors (draws, E)
-
-
-def _difference(other: Evaluated, role: str, own: Evaluated, level: float) -> Difference:
-    """The model's errors minus another's, and what they are on each bootstrap sample."""
-    (name, theirs, their_draws), (_, ours, our_draws) = other, own
-    value = (summarise(ours) - summarise(theirs))[:2]
-    low, high = percentiles((summarise(our_draws) - summarise(their_draws))[:, :2], level)
-    average, stability = (
-        Interval(*map(float, ends)) for ends in zip(value, low, high, strict=True)
-    )
-    return Difference(name, role, ours - theirs, average, stability)
 
 
 def _references(
     train: Table, tables: Sequence[Table], stable_features: Sequence[str] | None
 ) -> tuple[dict[str, Any], list[str]]:
     """LR, constant and oracle as far as they can be had, and notes on what is missing."""
-    notes: list[str] = []
-
-    def fit(name: str, columns: Sequence[Any]) -> dict[str, Any]:
+    wanted: dict[str, tuple[Sequence[Any], Callable[[], Any]]] = {
+        "LR": (list(train.X.columns), lambda: LogisticRegression().fit(train.X, train.y)),
+        "constant": ([], lambda: ConstantPredictor(train)),
+    }
+    if stable_features is not None:
+        wanted["oracle"] = (stable_features, lambda: Oracle(train, stable_features))
+    references, notes = {}, []
+    for name, (columns, fit) in wanted.items():
         reason = _not_numeric([train, *tables], columns)
         if reason:
             notes.append(f"{name} is left out: it needs finite numbers, but {reason}.")
-            return {}
+            continue
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            if name == "LR":
-                fitted: Any = LogisticRegression().fit(train.X, train.y)
-            else:
-                fitted = Oracle(train, columns)
+            references[name] = fit()
         if any(issubclass(w.category, ConvergenceWarning) for w in caught):
             notes.append(f"{name} stopped at scikit-learn's default limit of iterations.")
-        return {name: fitted}
-
-    references = fit("LR", list(train.X.columns)) | {"constant": ConstantPredictor(train)}
-    if stable_features is not None:
-        references |= fit("oracle", list(stable_features))
     return references, notes
 
 
 def _not_numeric(tables: Sequence[Table], columns: Sequence[Any]) -> str:
     """Which column is not a finite number somewhere; empty if all are."""
     for table in tables:
-        for column in columns:
-            if column not in table.X.columns:
-                continue  # reported by whoever uses it
-            values = table.X[column]
+        for name, values in table.X.filter(items=list(columns)).items():
             if not pd.api.types.is_numeric_dtype(values):
-                return f"{str(column)!r} is {values.dtype}"
+                return f"{str(name)!r} is {values.dtype}"
             if not np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all():
-                return f"{str(column)!r} has missing or infinite values in {table.name!r}"
+                return f"{str(name)!r} has missing or infinite values in {table.name!r}"
     return ""

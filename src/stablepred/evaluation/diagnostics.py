@@ -60,12 +60,12 @@ class BalanceReport:
     @property
     def worst_before(self) -> WorstPair:
         """The worst pair before weighting."""
-        return _worst(self.before)
+        return _find_worst(self.before)
 
     @property
     def worst_after(self) -> WorstPair:
         """The worst pair after weighting."""
-        return _worst(self.after)
+        return _find_worst(self.after)
 
     def to_frame(self) -> pd.DataFrame:
         """Per treatment: largest and root-mean-square imbalance, before and after."""
@@ -89,28 +89,22 @@ class BalanceReport:
             raise ValueError("the balance report has no sensible number of rows")
 
     def __str__(self) -> str:
-        worst = self.worst_after
-        return "\n".join(
-            [
-                "Imbalance by treatment (difference of means of the other features, as shares)",
-                self.to_frame().round(4).to_string(),
-                f"worst pair after weighting: {worst.treatment} on {worst.covariate}, "
-                f"{worst.imbalance:+.4f} (before: {_largest(self.before):.4f} at most)",
-                f"effective sample size {self.effective_sample_size:.0f} of {self.n_rows} rows "
-                f"({self.effective_share:.0%}), design effect {self.design_effect:.2f}",
-            ]
+        worst, before = self.worst_after, abs(self.worst_before.imbalance)
+        return (
+            "Imbalance by treatment (difference of means of the other features, as shares)\n"
+            f"{self.to_frame().round(4).to_string()}\n"
+            f"worst pair after weighting: {worst.treatment} on {worst.covariate}, "
+            f"{worst.imbalance:+.4f} (before: {before:.4f} at most)\n"
+            f"effective sample size {self.effective_sample_size:.0f} of {self.n_rows} rows "
+            f"({self.effective_share:.0%}), design effect {self.design_effect:.2f}"
         )
 
     __repr__ = __str__
 
 
-def _largest(table: pd.DataFrame) -> float:
-    return float(np.abs(table.to_numpy()).max())
-
-
-def _worst(table: pd.DataFrame) -> WorstPair:
+def _find_worst(table: pd.DataFrame) -> WorstPair:
     gaps = table.to_numpy()
-    row, column = map(int, np.unravel_index(np.argmax(np.abs(gaps)), gaps.shape))
+    row, column = divmod(int(np.argmax(np.abs(gaps))), len(gaps))
     return WorstPair(str(table.index[row]), str(table.columns[column]), float(gaps[row, column]))
 
 

@@ -13,26 +13,7 @@ import pandas as pd
 
 from stablepred._version import __version__
 from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.predictions import FloatArray, Table
-
-BINS = 30
-LIBRARIES = ("numpy", "scikit-learn", "torch")
-
-
-# --- the model ----------------------------------------------------------------------------------
-
-
-class WeightSummary(NamedTuple):
-    """The distribution of balancing weights, without the weights themselves."""
-
-    shares: FloatArray  # of the rows in each bin of a histogram
-    edges: FloatArray  # of the bins, which end where a long tail begins
-    above: float  # share of the rows beyond the last edge
-    quantiles: dict[str, float]
-    dropped: float  # share of the rows with a weight under a hundredth of the mean
-    heaviest_tenth: float  # share of all weight on the heaviest tenth of the rows
-    n_rows: int  # with a positive weight
-    effective_share: float  # (sum w)^2 / (n sum w^2)
+from stablepred.evaluation.predictions import Table
 
 
 @dataclass(frozen=True)
@@ -45,15 +26,8 @@ class ModelFacts:
     converged: bool | None
     n_iter: int | None
     balance: BalanceReport | None
-    weights: WeightSummary | None
+    effective_share: float | None  # effective sample size over rows, where there are weights
     effects: pd.DataFrame | None  # feature, effect, low, high, verdict, evidence; used if known
-
-    @property
-    def effective_share(self) -> float | None:
-        """Effective sample size over rows, where there are weights."""
-        if self.balance is not None:
-            return self.balance.effective_share
-        return None if self.weights is None else self.weights.effective_share
 
 
 def model_facts(model: Any, name: str | None = None) -> ModelFacts:
@@ -61,15 +35,16 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
     steps, inner = _innermost(model)
     converged = getattr(inner, "converged_", None)
     n_iter = np.ravel(getattr(inner, "n_iter_", ()))
-    balance = getattr(inner, "balance_report_", None)
+    report = getattr(inner, "balance_report_", None)
+    balance = report if isinstance(report, BalanceReport) else None
     return ModelFacts(
         name=name or steps[-1],
         steps=tuple(steps),
         parameters=_parameters(inner),
         converged=None if converged is None else bool(np.all(converged)),
         n_iter=int(n_iter.max()) if len(n_iter) else None,
-        balance=balance if isinstance(balance, BalanceReport) else None,
-        weights=_summarise_weights(inner),
+        balance=balance,
+        effective_share=balance.effective_share if balance else _effective_share(inner),
         effects=_effects(inner),
     )
 
@@ -110,69 +85,28 @@ def _parameters(model: Any) -> dict[str, str]:
     return shown
 
 
-def _summarise_weights(model: Any) -> WeightSummary | None:
-    """A summary of ``sample_weight_``; rows of weight zero took no part."""
-    weights = getattr(model, "sample_weight_", None)
-    if weights is None:
-        return None
-    w = np.asarray(weights, dtype=np.float64)
+def _effective_share(model: Any) -> float | None:
+    """(sum w)^2 / (n sum w^2) of ``sample_weight_``; rows of weight zero took no part."""
+    w = np.asarray(getattr(model, "sample_weight_", ()), dtype=np.float64)
     rows = np.asarray(getattr(model, "row_count_", np.ones(len(w))))  # that each weight is for
-    order = np.argsort(w, kind="stable")
-    order = order[w[order] > 0]
-    if len(order) == 0:
+    if not w.any():
         return None
-    w, rows = w[order], rows[order]
-    n, total = rows.sum(), rows @ w
-    end = max(_quantile(w, rows, 0.99), 2.0)
-    end = float(w[-1]) if w[-1] <= 1.5 * end else end
-    counts, edges = np.histogram(w, bins=BINS, range=(0.0, max(end, 2.0)), weights=rows)
-    marks = {"smallest": 0.0, "lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
-    heavier = np.cumsum(rows[::-1])[::-1] - rows  # rows before each, from the heaviest down
-    in_tenth = np.clip(max(1, round(n / 10)) - heavier, 0, rows)
-    return WeightSummary(
-        shares=counts / n,
-        edges=edges,
-        above=float(rows[w > edges[-1]].sum() / n),
-        quantiles={k: _quantile(w, rows, q) for k, q in (marks | {"largest": 1.0}).items()},
-        dropped=float(rows[w < 0.01 * total / n].sum() / n),
-        heaviest_tenth=float(in_tenth @ w / total),
-        n_rows=int(n),
-        effective_share=float(total**2 / (n * (rows @ w**2))),
-    )
-
-
-def _quantile(w: FloatArray, rows: FloatArray, share: float) -> float:
-    """As ``numpy.quantile`` of the sorted ``w``, each repeated as often as ``rows`` says."""
-    index = share * (rows.sum() - 1)
-    ends = np.cumsum(rows)
-    low, high = (
-        w[np.searchsorted(ends, k, side="right")] for k in (np.floor(index), np.ceil(index))
-    )
-    return float(low + (index - np.floor(index)) * (high - low))
+    return float((rows @ w) ** 2 / (rows[w > 0].sum() * (rows @ w**2)))
 
 
 def _effects(model: Any) -> pd.DataFrame | None:
-    """Effects and verdicts from ``variables_``, or from ``feature_effects_`` and two masks."""
-    effects = getattr(model, "variables_", None)
-    if isinstance(effects, pd.DataFrame):
-        effects = effects.reset_index(drop=True).rename(columns={"variable": "feature"})
-    else:
-        effects = getattr(model, "feature_effects_", None)
-        if not isinstance(effects, pd.DataFrame) or "stable" not in effects:
-            return None
-        effects = effects.reset_index(drop=True)
-        for column, attribute in (("stable", "stable_features_"), ("used", "used_features_")):
-            mask = getattr(model, attribute, None)
-            if mask is not None and len(mask) == len(effects):
-                effects = effects.assign(**{column: np.asarray(mask, dtype=bool)})
-        effects.insert(
-            1, "verdict", np.where(effects.pop("stable").astype(bool), "stable", "noisy")
-        )
+    """Effects and verdicts from ``variables_``, or from ``feature_effects_``."""
+    effects = getattr(model, "variables_", getattr(model, "feature_effects_", None))
+    if not isinstance(effects, pd.DataFrame):
+        return None
+    effects = effects.reset_index(drop=True).rename(columns={"variable": "feature"})
+    if "stable" in effects:
+        stable, used = effects.pop("stable").astype(bool), getattr(model, "used_features_", None)
+        effects.insert(1, "verdict", np.where(stable, "stable", "noisy"))
+        if used is not None:
+            effects["used"] = used
     needed = {"feature", "effect", "low", "high", "verdict"}
     return effects if set(effects.columns) >= needed else None
-
-
-# --- the run ------------------------------------------------------------------------------------
 
 
 class RunFacts(NamedTuple):
@@ -192,15 +126,15 @@ def run_facts(
     tables: Sequence[Table], train: Table | None, seed: int, n_bootstrap: int, started: float
 ) -> RunFacts:
     """The facts of a run that began at ``started`` (``time.perf_counter``) and ends now."""
-    rows = {t.name: {"rows": len(t.y), "positive": float(np.mean(t.y))} for t in tables}
+    rows = {"rows": [len(t.y) for t in tables], "positive": [float(np.mean(t.y)) for t in tables]}
     return RunFacts(
-        environments=pd.DataFrame.from_dict(rows, orient="index").astype({"rows": int}),
+        environments=pd.DataFrame(rows, index=[table.name for table in tables]),
         n_features=tables[0].X.shape[1],
         train=None if train is None else (train.name, len(train.y)),
         seed=seed,
         n_bootstrap=n_bootstrap,
         versions={"stablepred": __version__, "Python": platform.python_version()}
-        | {name: version(name) for name in LIBRARIES},
+        | {name: version(name) for name in ("numpy", "scikit-learn", "torch")},
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         seconds=time.perf_counter() - started,
     )

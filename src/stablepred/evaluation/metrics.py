@@ -28,9 +28,6 @@ Errors = pd.Series | Mapping[str, float] | Sequence[float] | FloatArray
 SUMMARIES = ("Average_Error", "Stability_Error", "Worst_Error")
 
 
-# --- errors of one environment ------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class MeanLoss:
     """An error that is the mean of a loss per row, or the root of that mean."""
@@ -47,28 +44,18 @@ class MeanLoss:
         return np.sqrt(mean) if self.root else mean
 
 
-def _squared(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
-    return np.asarray((y - p) ** 2)
-
-
 def _minus_log(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
     """-log of the probability given to what happened, probabilities cut at machine eps."""
-    eps = np.finfo(np.float64).eps
-    p = np.clip(p, eps, 1 - eps)
+    p = np.clip(p, eps := np.finfo(np.float64).eps, 1 - eps)
     return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
-def _wrong_side(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
-    """1 for rows on the wrong side of .5; a probability of exactly .5 predicts 1."""
-    return ((p >= 0.5) != (y == 1)).astype(np.float64)
-
-
-rmse = MeanLoss(_squared, root=True)
+rmse = MeanLoss(lambda y, p: (y - p) ** 2, root=True)
 ERRORS: dict[str, ErrorFunction] = {
     "rmse": rmse,
     "log_loss": MeanLoss(_minus_log),
-    "zero_one": MeanLoss(_wrong_side),
-    "brier": MeanLoss(_squared),
+    "zero_one": MeanLoss(lambda y, p: ((p >= 0.5) != (y == 1)).astype(np.float64)),
+    "brier": MeanLoss(lambda y, p: (y - p) ** 2),
 }
 
 
@@ -84,12 +71,10 @@ class Metric:
         """The metric that a caller named or passed."""
         if callable(error):
             return cls(getattr(error, "__name__", "error"), error)
-        if error not in ERRORS:
-            raise InputError(
-                f"error must be one of {list(ERRORS)} or a function of (y, probability), "
-                f"but is {error!r}."
-            )
-        return cls(error, ERRORS[error])
+        if error in ERRORS:
+            return cls(error, ERRORS[error])
+        allowed = f"one of {list(ERRORS)} or a function of (y, probability)"
+        raise InputError(f"error must be {allowed}, but is {error!r}.")
 
     def error(self, table: Table, probability: FloatArray) -> float:
         """The error in one environment."""
@@ -115,16 +100,16 @@ class Metric:
             rng = numpy_generator(seed, "rows", table.name)
             y, columns = np.asarray(table.y), np.stack([m[table.name] for m in methods])
             draws = (rng.integers(0, len(y), len(y)) for _ in range(n_bootstrap))
-            if isinstance(self.function, MeanLoss):
-                losses = self.function.loss(y, columns)
-                for b, rows in enumerate(draws):
-                    count = np.bincount(rows, minlength=len(y)).astype(np.float64)
-                    # Not a matrix product, whose last bits depend on the number of threads.
-                    mean = np.einsum("mi,i->m", losses, count) / len(y)
-                    errors[:, b, e] = self.function.finish(mean)
-            else:
+            if not isinstance(self.function, MeanLoss):
                 for b, rows in enumerate(draws):
                     errors[:, b, e] = [self.function(y[rows], p[rows]) for p in columns]
+                continue
+            losses = self.function.loss(y, columns)
+            for b, rows in enumerate(draws):
+                count = np.bincount(rows, minlength=len(y)).astype(np.float64)
+                # Not a matrix product, whose last bits depend on the number of threads.
+                mean = np.einsum("mi,i->m", losses, count) / len(y)
+                errors[:, b, e] = self.function.finish(mean)
         return errors
 
 
@@ -136,9 +121,8 @@ def environment_errors(
     Parameters
     ----------
     model : object
-        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or the
-        predictions themselves, a mapping from the environment's name to a column of
-        probabilities (for a single environment the column alone will do).
+        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or a mapping
+        from the environment's name to a column of probabilities (of a single one, the column).
     environments : Environment or iterable of Environment
         With distinct names and the same columns.
     error : {"rmse", "log_loss", "zero_one", "brier"} or callable(y, probability)
@@ -147,13 +131,10 @@ def environment_errors(
     Returns
     -------
     pandas.Series
-        One error per environment, indexed by the environments' names, in the order given.
+        One error per environment, by name, in the order given.
     """
     metric, tables = Metric.of(error), check_environments(environments)
     return metric.errors(tables, predict_probabilities(model, tables))
-
-
-# --- summaries ----------------------------------------------------------------------------------
 
 
 def average_error(errors: Errors) -> float:
@@ -166,8 +147,8 @@ def stability_error(errors: Errors) -> float:
     values = _error_values(errors)
     if len(values) < 2:
         raise InputError(
-            "stability_error compares environments (it divides by |E| - 1), but got a single "
-            "one. Pass the errors of two or more environments."
+            "stability_error compares environments (it divides by |E| - 1), but got a single one. "
+            "Pass the errors of two or more environments."
         )
     return float(values.std(ddof=1))
 
@@ -184,21 +165,15 @@ def _error_values(errors: Errors) -> FloatArray:
         values = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"errors must be one number per environment: {error}.") from error
-    if values.ndim != 1 or len(values) == 0:
-        raise InputError(
-            f"errors must be one number per environment, but have shape {values.shape}."
-        )
-    if not np.isfinite(values).all():
-        raise InputError(f"errors must be finite numbers, but are {values.tolist()}.")
+    if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
+        found = f"{values.tolist()} of shape {values.shape}"
+        raise InputError(f"errors must be one finite number per environment, but are {found}.")
     return values
 
 
 def summarise(errors: FloatArray) -> FloatArray:
     """Average, stability and worst error over the last axis: (..., E) -> (..., 3)."""
     return np.stack([errors.mean(-1), errors.std(-1, ddof=1), errors.max(-1)], axis=-1)
-
-
-# --- intervals ----------------------------------------------------------------------------------
 
 
 def error_interval(
@@ -215,20 +190,16 @@ def error_interval(
     Parameters
     ----------
     source : object
-        With ``environments``: whatever `environment_errors` takes as a model; the rows of each
-        environment are resampled, the model stays as it is. Without: errors of repeated runs,
-        one row per seed and one column per environment (a DataFrame, or a list of what
-        `environment_errors` returned; a Series is one number per seed); whole seeds are
-        resampled and every number is a mean over seeds.
+        With ``environments``: whatever `environment_errors` takes as a model; rows are resampled
+        within each. Without: errors of repeated runs, one row per seed and one column per
+        environment (a DataFrame, or a list of what `environment_errors` returned; a Series is one
+        number per seed); whole seeds are resampled and every number is a mean over seeds.
     environments : Environment or iterable of Environment, optional
         Where to evaluate the model.
     error : str or callable
         As in `environment_errors`; used only with ``environments``.
-    level : float
-        Share of the bootstrap values inside the interval, which runs from percentile
-        (1 - level)/2 to percentile (1 + level)/2.
-    n_bootstrap : int
-        Number of resamples.
+    level, n_bootstrap : float, int
+        Share of the bootstrap values inside the percentile interval, and their number.
     random_state : int, RandomState or None
         Seed of the resampling.
 
@@ -260,22 +231,12 @@ def check_interval(level: float, n_bootstrap: int) -> None:
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:
     """Errors and their summaries with percentile intervals; ``draws`` is (draws, E)."""
-    point, names = errors.to_numpy(dtype=np.float64), list(errors.index)
-    if len(point) > 1:
-        point, names = np.append(point, summarise(point)), names + list(SUMMARIES)
-        draws = np.hstack([draws, summarise(draws)])
-    low, high = percentiles(draws, level)
-    return pd.DataFrame({"error": point, "low": low, "high": high}, index=pd.Index(names))
-
-
-def percentiles(draws: FloatArray, level: float) -> FloatArray:
-    """Both ends of the percentile interval, over the first axis."""
-    ends: FloatArray = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ends
+    point, draws = _add_summaries(errors.to_numpy(dtype=np.float64)), _add_summaries(draws)
+    return _frame(errors.index, point, draws, level)
 
 
 def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int) -> pd.DataFrame:
-    """Means over seeds; the summaries are means of every seed's own, hence not `interval_frame`."""
+    """Means over seeds; the summaries are means of every seed's own."""
     runs = pd.DataFrame(source)
     values = runs.to_numpy(dtype=np.float64)
     if len(runs) < 2:
@@ -285,12 +246,25 @@ def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int)
         )
     if not np.isfinite(values).all():
         raise InputError(f"the errors per seed must be finite numbers, but are\n{runs}")
-    names = [str(column) for column in runs.columns]
-    if len(names) > 1:
-        values, names = np.hstack([values, summarise(values)]), names + list(SUMMARIES)
-    rng = numpy_generator(seed, "seeds")
-    rows = rng.integers(0, len(values), (n_bootstrap, len(values)))
-    low, high = percentiles(values[rows].mean(axis=1), level)
-    return pd.DataFrame(
-        {"error": values.mean(axis=0), "low": low, "high": high}, index=pd.Index(names)
-    )
+    values = _add_summaries(values)
+    rows = numpy_generator(seed, "seeds").integers(0, len(values), (n_bootstrap, len(values)))
+    return _frame(map(str, runs.columns), values.mean(axis=0), values[rows].mean(axis=1), level)
+
+
+def _add_summaries(errors: FloatArray) -> FloatArray:
+    """Average, stability and worst error after those of the environments, if there are several."""
+    several = errors.shape[-1] > 1
+    return np.concatenate([errors, summarise(errors)], axis=-1) if several else errors
+
+
+def _frame(
+    names: Iterable[str], point: FloatArray, draws: FloatArray, level: float
+) -> pd.DataFrame:
+    low, high = percentiles(draws, level)
+    index = [*names, *SUMMARIES][: len(point)]
+    return pd.DataFrame({"error": point, "low": low, "high": high}, index=index)
+
+
+def percentiles(draws: FloatArray, level: float) -> FloatArray:
+    """Both ends of the percentile interval, over the first axis."""
+    return np.asarray(np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0))

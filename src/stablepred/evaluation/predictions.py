@@ -3,7 +3,7 @@
 Behind this file everything works on arrays: ``table.y`` and one column of probabilities per table.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,16 +21,11 @@ class Table(Protocol):
     """What an environment must have here: a name, features X and a 0/1 outcome y."""
 
     @property
-    def name(self) -> str:
-        """Its name in the result."""
-
+    def name(self) -> str: ...  # noqa: D102
     @property
-    def X(self) -> pd.DataFrame:  # noqa: N802
-        """Features, as the model takes them."""
-
+    def X(self) -> pd.DataFrame: ...  # noqa: D102, N802
     @property
-    def y(self) -> npt.NDArray[np.int64]:
-        """Outcome."""
+    def y(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -44,30 +39,26 @@ class PlainTable:
 
 def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
     """Make a table from a frame of any kind or an array, and a 0/1 outcome with both classes."""
-    frame = X if isinstance(X, pd.DataFrame) else _as_frame(X)
+    if hasattr(X, "to_pandas"):  # polars
+        X = pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    if not isinstance(X, pd.DataFrame):
+        x = np.asarray(X)
+        if x.ndim != 2 or len(x) == 0:
+            raise InputError(f"X must have rows and columns, but has shape {x.shape}.")
+        X = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
     outcome = np.asarray(y)
-    if outcome.shape != (len(frame),):
+    if outcome.shape != (len(X),):
         raise InputError(
-            f"y must be one column with a value for each of the {len(frame)} rows of X, but has "
+            f"y must be one column with a value for each of the {len(X)} rows of X, but has "
             f"shape {outcome.shape}."
         )
-    if not np.isin(outcome, (0, 1)).all():
-        raise InputError(
-            f"y must be 0/1, but has other values (e.g. {np.unique(outcome)[:4].tolist()}). "
-            "Recode it, the positive class as 1."
-        )
-    if len(np.unique(outcome)) < 2:
+    values = np.unique(outcome).tolist()
+    if not set(values) <= {0, 1}:
+        found = f"has other values (e.g. {values[:4]})"
+        raise InputError(f"y must be 0/1, but {found}. Recode it, the positive class as 1.")
+    if len(values) < 2:
         raise InputError(f"y must have both classes, but is always {outcome[0]}.")
-    return PlainTable(name, frame, outcome.astype(np.int64))
-
-
-def _as_frame(X: Any) -> pd.DataFrame:
-    if hasattr(X, "to_pandas"):  # polars
-        return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
-    x = np.asarray(X)
-    if x.ndim != 2 or len(x) == 0:
-        raise InputError(f"X must have rows and columns, but has shape {x.shape}.")
-    return pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
+    return PlainTable(name, X, outcome.astype(np.int64))
 
 
 def check_environments(environments: Table | Iterable[Table]) -> list[Table]:
@@ -99,7 +90,7 @@ def check_columns(table: Table, expected: Iterable[Any], reference: str) -> None
     )
 
 
-def predict_probabilities(model: Any, tables: list[Table]) -> Predictions:
+def predict_probabilities(model: Any, tables: Sequence[Table]) -> Predictions:
     """P(y = 1) for every row, by environment, of whatever `environment_errors` takes as a model."""
     if hasattr(model, "predict_proba"):
         found = {table.name: _positive_class(model, table) for table in tables}

@@ -18,6 +18,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.evaluation.metrics import (
+    SUMMARIES,
     ErrorFunction,
     Errors,
     Metric,
@@ -47,27 +48,15 @@ class ConstantPredictor:
 
 
 class Oracle:
-    """Logistic regression on the true stable features only.
+    """Logistic regression, fitted on the columns of ``train`` that are known to be stable."""
 
-    Parameters
-    ----------
-    train : Environment
-        Where it is fitted.
-    stable_features : sequence of str
-        ``world.stable_features``, or what is known of a real table.
-    estimator : scikit-learn classifier, optional
-        Fitted on those columns instead of ``LogisticRegression()``.
-    """
-
-    def __init__(self, train: Table, stable_features: Sequence[str], estimator: Any = None) -> None:
+    def __init__(self, train: Table, stable_features: Sequence[str]) -> None:
         self.stable_features = list(stable_features)
-        self.estimator = LogisticRegression() if estimator is None else estimator
-        self.estimator.fit(self._select(train.X), train.y)
+        self.estimator = LogisticRegression().fit(self._select(train.X), train.y)
 
     def predict_proba(self, X: pd.DataFrame) -> FloatArray:
         """Probabilities of both classes, from the stable columns of X."""
-        probability: FloatArray = self.estimator.predict_proba(self._select(X))
-        return probability
+        return np.asarray(self.estimator.predict_proba(self._select(X)))
 
     def _select(self, X: pd.DataFrame) -> pd.DataFrame:
         missing = [name for name in self.stable_features if name not in X.columns]
@@ -116,10 +105,8 @@ def shrinkage_line(
         What `environment_errors` takes; plain logistic regression for the line of the references.
     train : Environment
         Its share of y = 1 is the base rate.
-    environments : iterable of Environment
-        Two or more.
-    error : str or callable
-        As in `environment_errors`.
+    environments, error : iterable of Environment, str or callable
+        As in `environment_errors`; two or more environments.
     shares : array-like, optional
         Values of a; a hundredth apart if not given.
 
@@ -145,8 +132,7 @@ def line_of(
         raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
     errors = np.array([metric.errors(tables, shrink(predicted, train, a)) for a in grid])
     index = pd.Index(grid, name="share")
-    columns = ["Average_Error", "Stability_Error"]
-    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=columns)
+    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=list(SUMMARIES[:2]))
 
 
 def shrink(predicted: Predictions, train: Table, share: float) -> Predictions:
@@ -168,11 +154,7 @@ def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
 
 
 def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:
-    """The least shrunk point of a `shrinkage_line` that is as stable: share, both errors.
-
-    Where no point is as stable it is the constant.
-    """
+    """Share and errors of the least shrunk point of a line that is as stable; else the constant."""
     stable = line[line["Stability_Error"] <= stability]
-    point = (stable if len(stable) else line.iloc[:1]).iloc[[-1]]
-    average, deviation = point[["Average_Error", "Stability_Error"]].to_numpy()[0]
-    return float(point.index[0]), float(average), float(deviation)
+    point = (stable if len(stable) else line.iloc[:1]).reset_index().iloc[-1]
+    return float(point["share"]), float(point["Average_Error"]), float(point["Stability_Error"])

@@ -19,21 +19,18 @@ from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
-    Predictions,
     Table,
     check_columns,
     check_environments,
     plain_table,
     predict_probabilities,
 )
-from stablepred.evaluation.stress import StressReport, stress_test
+from stablepred.evaluation.stress import StressReport, first_lines, stress_test
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import is_constant
 
 __all__ = ["StabilityReport", "StressReport", "stability_report", "stress_test"]
-
-SHOWN = 10  # features in a printed report
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,24 +45,17 @@ class StabilityReport:
     breakers : DataFrame or None
         One row per feature, the one that does most harm first: its association with the outcome
         in the best and in the worst environment (difference of the outcome's mean between high
-        and low values), the error in the worst environment when the feature is drawn again given
-        the outcome as it is there (``error_redrawn``) and as it is in the best environment
-        (``error_restored``), and the ``harm``, what the error falls by from the one to the other.
-        None when there were only predictions and no model to ask again.
+        and low values), the error in the worst environment when it is drawn again given the
+        outcome as there (``error_redrawn``) and as in the best (``error_restored``), and the
+        ``harm``, the difference of the two. None when there were only predictions.
     best, worst : str
         Names of the environments with the smallest and the largest error.
-    error : str
-        Name of the error.
-    level : float
-        Of the intervals.
     comparison : Comparison
         Errors of the model beside those of the baselines and the references.
     constant : bool
         Whether the model predicts (nearly) the same probability for every row.
-    facts : ModelFacts
-        What the model tells about itself: balance, weights, effects.
-    run : RunFacts
-        Data, seed, versions and time.
+    error, level, facts, run : str, float, ModelFacts, RunFacts
+        Name of the error, level of the intervals, and what is known of the model and of the run.
     """
 
     errors: pd.DataFrame
@@ -82,19 +72,11 @@ class StabilityReport:
     @property
     def verdict(self) -> str:
         """What to use, and every reason for doubt."""
-        return stability_verdict(
-            self.comparison,
-            self.error,
-            level=self.level,
-            constant=self.constant,
-            effective_share=self.facts.effective_share,
-        )
+        share = self.facts.effective_share
+        return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file that needs nothing but itself.
-
-        The file is complete or not there at all. It holds aggregates only, no rows of the data.
-        """
+        """Write the report as one HTML file of aggregates, complete or not at all."""
         from stablepred.html.page import write_page
         from stablepred.html.stability import stability_page
 
@@ -116,10 +98,8 @@ class StabilityReport:
             lines += [
                 f"What breaks it in {self.worst}: features whose link to the outcome differs from "
                 f"{self.best}, the most harmful first",
-                self.breakers.head(SHOWN).round(4).to_string(index=False),
+                *first_lines(self.breakers, index=False),
             ]
-            if len(self.breakers) > SHOWN:
-                lines.append(f"... and {len(self.breakers) - SHOWN} more features")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -150,9 +130,8 @@ def stability_report(
     error : str or callable
         As in `environment_errors`.
     train : Environment, optional
-        Where the model was trained: anything with ``name``, ``X`` and ``y``. Then the references
-        are computed in the same run: scikit-learn's LogisticRegression (where X is numeric), the
-        constant base rate, and the shrinkage line between them.
+        Where the model was trained: anything with ``name``, ``X`` and ``y``. Adds the references:
+        LogisticRegression (where X is numeric), the constant base rate, and the shrinkage line.
     stable_features : sequence of str, optional
         The true stable features, where they are known: adds the oracle, a logistic regression on
         these columns of ``train``, and the gaps closed.
@@ -169,13 +148,6 @@ def stability_report(
     -------
     StabilityReport
         Prints as a table; ``to_frame()`` gives the errors, ``to_html(path)`` writes the page.
-
-    Notes
-    -----
-    What breaks the model: in the worst environment one feature at a time is drawn again, from its
-    values among rows with the same outcome, once there and once in the best environment. The
-    second restores its link to the outcome and leaves everything else; the first is the control,
-    since either draw unties the feature from the others. The difference is the feature's harm.
 
     Examples
     --------
@@ -206,19 +178,15 @@ def stability_report(
         )
     seed, facts = root_seed(random_state), model_facts(model, name)
     predicted = predict_probabilities(model, tables)
+    methods = _label_methods(facts.name, predicted, baselines or {}, bool(trained))
     comparison, draws = compare(
-        _label_methods(facts.name, predicted, baselines, with_references=train is not None),
-        tables,
-        metric,
-        train=trained,
-        stable_features=stable_features,
-        level=level,
-        n_bootstrap=n_bootstrap,
-        seed=seed,
+        methods, tables, metric, trained, stable_features, level, n_bootstrap, seed
     )
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
     asked = hasattr(model, "predict_proba") or callable(model)
+    probability = np.concatenate([predicted[table.name] for table in tables])
+    outcome = np.concatenate([table.y for table in tables]).astype(np.float64)
     return StabilityReport(
         errors=interval_frame(errors, draws, level),
         breakers=rank_breakers(model, best, worst, metric, seed) if asked else None,
@@ -227,19 +195,19 @@ def stability_report(
         error=metric.name,
         level=level,
         comparison=comparison,
-        constant=_is_constant_everywhere(predicted, tables),
+        constant=is_constant(probability, outcome),
         facts=facts,
         run=run_facts(tables, trained, seed, n_bootstrap, started),
     )
 
 
 def _label_methods(
-    name: str, model: Any, baselines: Mapping[str, Any] | None, *, with_references: bool
+    name: str, model: Any, baselines: Mapping[str, Any], references: bool
 ) -> dict[str, Any]:
     """The model and the baselines by label, none of which may hide another."""
     name = f"{name} (model)" if name in REFERENCES else name
-    others = {str(key): other for key, other in (baselines or {}).items()}
-    taken = [n for n in others if n == name or (with_references and n in REFERENCES)]
+    others = {str(key): other for key, other in baselines.items()}
+    taken = [n for n in others if n == name or (references and n in REFERENCES)]
     if taken:
         raise InputError(
             f"baselines must not be called {taken}: these names belong to the model and to the "
@@ -256,8 +224,3 @@ def _check_training_table(train: Table, like: Table) -> Table:
         raise InputError(f"train ({train.name!r}) cannot be used: {error}") from None
     check_columns(table, like.X.columns, f"environment {like.name!r}")
     return table
-
-
-def _is_constant_everywhere(predicted: Predictions, tables: list[Table]) -> bool:
-    outcome = np.concatenate([np.asarray(table.y, dtype=np.float64) for table in tables])
-    return is_constant(np.concatenate([predicted[table.name] for table in tables]), outcome)

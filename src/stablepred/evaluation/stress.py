@@ -20,12 +20,7 @@ from stablepred.evaluation.metrics import (
     percentiles,
     stability_error,
 )
-from stablepred.evaluation.predictions import (
-    FloatArray,
-    PlainTable,
-    plain_table,
-    predict_probabilities,
-)
+from stablepred.evaluation.predictions import FloatArray, plain_table, predict_probabilities
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import RATES, column_values, resampling_weights
@@ -50,14 +45,8 @@ class StressReport:
         Error on the table as it is.
     skipped : dict
         Features that could not be tested, with the reason.
-    error : str
-        Name of the error.
-    level : float
-        Of the interval.
-    facts : ModelFacts
-        What the model tells about itself.
-    run : RunFacts
-        Data, seed, versions and time.
+    error, level, facts, run : str, float, ModelFacts, RunFacts
+        Name of the error, level of its interval, and what is known of the model and of the run.
     """
 
     errors: pd.DataFrame
@@ -69,10 +58,7 @@ class StressReport:
     run: RunFacts
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file that needs nothing but itself.
-
-        The file is complete or not there at all. It holds aggregates only, no rows of the data.
-        """
+        """Write the report as one HTML file of aggregates, complete or not at all."""
         from stablepred.html.page import write_page
         from stablepred.html.stress import stress_page
 
@@ -84,23 +70,24 @@ class StressReport:
 
     def __str__(self) -> str:
         shown = ["agreement", "average", "stability", "worst", "low", "high", "worst_rate"]
+        top = self.errors.iloc[0]
         lines = [
             f"Stress test: {self.error} as observed {self.observed:.4f}; when one feature at a "
             "time agrees with the outcome in another share of rows, worst first",
-            self.errors[[*shown, "effective_rows"]].head(SHOWN).round(4).to_string(),
+            *first_lines(self.errors[[*shown, "effective_rows"]]),
+            *(f"not tested: {name} ({reason})" for name, reason in self.skipped.items()),
+            f"What breaks it most: {top.name} (error {top['worst']:.4f} at rate "
+            f"{top['worst_rate']:g}, {top['worst'] - self.observed:+.4f})",
         ]
-        if len(self.errors) > SHOWN:
-            lines.append(f"... and {len(self.errors) - SHOWN} more features")
-        lines += [f"not tested: {name} ({reason})" for name, reason in self.skipped.items()]
-        name = self.errors.index[0]
-        top = self.errors.iloc[0]
-        lines.append(
-            f"What breaks it most: {name} (error {top['worst']:.4f} at rate "
-            f"{top['worst_rate']:g}, {top['worst'] - self.observed:+.4f})"
-        )
         return "\n".join(lines)
 
     __repr__ = __str__
+
+
+def first_lines(frame: pd.DataFrame, **options: Any) -> list[str]:
+    """The first features as text, and how many more there are."""
+    lines = [frame.head(SHOWN).round(4).to_string(**options)]
+    return lines + [f"... and {len(frame) - SHOWN} more features"] * (len(frame) > SHOWN)
 
 
 def stress_test(
@@ -136,10 +123,8 @@ def stress_test(
         Shares of agreement.
     error : str or callable
         As in `environment_errors`.
-    level, n_bootstrap : float, int
+    level, n_bootstrap, random_state : float, int, seed
         Of the interval of the worst error: rows are drawn again, as many as are effective.
-    random_state : int, RandomState or None
-        Seed of the resampling.
 
     Returns
     -------
@@ -160,14 +145,20 @@ def stress_test(
     """
     started = time.perf_counter()
     table, metric, seed = plain_table(X, y), Metric.of(error), root_seed(random_state)
-    chosen = _choose_features(features, table.X)
+    chosen = list(table.X.columns) if features is None else list(features)
+    unknown = [name for name in chosen if name not in table.X.columns]
+    if unknown or not chosen:
+        raise InputError(
+            f"features must name columns of X, but {unknown or 'none'} was asked for; the columns "
+            f"are {list(table.X.columns)}."
+        )
     check_interval(level, n_bootstrap)
     if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
         raise InputError(
             f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
         )
     probability = predict_probabilities(model, [table])[table.name]
-    observed = metric.error(table, probability)
+    resample = _Resampling(table.y, probability, metric.function, rates, level, n_bootstrap)
     rows, skipped = {}, {}
     for name in chosen:
         values = column_values(table.X[[name]], [0], [str(name)])
@@ -176,16 +167,13 @@ def stress_test(
         if missing:
             skipped[str(name)] = missing
         else:
-            rng = numpy_generator(seed, "stress", str(name))
-            rows[name] = _stress(
-                bits, table, probability, rates, metric.function, level, n_bootstrap, rng
-            )
+            rows[name] = resample.errors(bits, numpy_generator(seed, "stress", str(name)))
     if not rows:
         raise InputError(f"no feature can be tested: {skipped}.")
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("feature")
     return StressReport(
         errors=frame.sort_values("worst", ascending=False, kind="stable"),
-        observed=observed,
+        observed=metric.error(table, probability),
         skipped=skipped,
         error=metric.name,
         level=level,
@@ -194,61 +182,49 @@ def stress_test(
     )
 
 
-def _choose_features(features: Sequence[Any] | None, frame: pd.DataFrame) -> list[Any]:
-    chosen = list(frame.columns) if features is None else list(features)
-    unknown = [name for name in chosen if name not in frame.columns]
-    if unknown or not chosen:
-        raise InputError(
-            f"features must name columns of X, but {unknown or 'none'} was asked for; the columns "
-            f"are {list(frame.columns)}."
-        )
-    return chosen
-
-
 def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
     """Why a feature cannot be tested; empty if it can."""
-    if bits.min() == bits.max():
+    rates = [bits[y == outcome].mean() for outcome in (0, 1)]
+    if rates in ([0, 0], [1, 1]):
         return "constant"
-    for outcome in (0, 1):
-        values = bits[y == outcome]
-        if values.min() == values.max():
-            return f"always {'high' if values[0] else 'low'} where y = {outcome}"
-    return ""
+    fixed = [(k, "high" if r else "low") for k, r in enumerate(rates) if r in (0, 1)]
+    return f"always {fixed[0][1]} where y = {fixed[0][0]}" if fixed else ""
 
 
-def _stress(
-    bits: FloatArray,
-    table: PlainTable,
-    probability: FloatArray,
-    rates: Sequence[float],
-    error: ErrorFunction,
-    level: float,
-    n_bootstrap: int,
-    rng: np.random.Generator,
-) -> dict[str, float]:
-    """Errors when the feature agrees with the outcome at each rate."""
-    target = table.y.astype(np.float64)
-    weights = [resampling_weights(bits[:, None], target, r, least_share=0.0) for r in rates]
-    effective = [w.sum() ** 2 / (w @ w) for w in weights]
-    # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
-    order = np.lexsort((probability, bits, target))
-    evenly = (np.arange(len(target)) + 0.5) / len(target)
+@dataclass(frozen=True)
+class _Resampling:
+    """Errors of fixed predictions on rows drawn so that a feature agrees with the outcome."""
 
-    def error_at(rows: IndexArray) -> float:
-        return float(error(table.y[rows], probability[rows]))
+    y: npt.NDArray[np.int64]
+    probability: FloatArray
+    error: ErrorFunction
+    rates: Sequence[float]
+    level: float
+    n_bootstrap: int
 
-    errors = [error_at(order[_rows_at(evenly, w[order])]) for w in weights]
-    k = int(np.argmax(errors))
-    size = max(2, round(effective[k]))
-    draws = [error_at(_rows_at(rng.random(size), weights[k])) for _ in range(n_bootstrap)]
-    low, high = percentiles(np.array(draws), level)
-    return (
-        {"agreement": float((bits == target).mean())}
-        | {f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)}
-        | {"average": average_error(errors), "stability": stability_error(errors)}
-        | {"worst": errors[k], "low": float(low), "high": float(high)}
-        | {"worst_rate": float(rates[k]), "effective_rows": float(min(effective))}
-    )
+    def errors(self, bits: FloatArray, rng: np.random.Generator) -> dict[str, float]:
+        """Errors when ``bits`` agree with the outcome at each rate."""
+        y = self.y.astype(np.float64)
+        weights = [resampling_weights(bits[:, None], y, r, least_share=0.0) for r in self.rates]
+        effective = [w.sum() ** 2 / (w @ w) for w in weights]
+        # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
+        order = np.lexsort((self.probability, bits, y))
+        evenly = (np.arange(len(y)) + 0.5) / len(y)
+        errors = [self._error_at(order[_rows_at(evenly, w[order])]) for w in weights]
+        k = int(np.argmax(errors))
+        size, w = max(2, round(effective[k])), weights[k]
+        draws = [self._error_at(_rows_at(rng.random(size), w)) for _ in range(self.n_bootstrap)]
+        low, high = percentiles(np.array(draws), self.level)
+        return (
+            {"agreement": float((bits == y).mean())}
+            | {f"r={rate:g}": value for rate, value in zip(self.rates, errors, strict=True)}
+            | {"average": average_error(errors), "stability": stability_error(errors)}
+            | {"worst": errors[k], "low": float(low), "high": float(high)}
+            | {"worst_rate": float(self.rates[k]), "effective_rows": float(min(effective))}
+        )
+
+    def _error_at(self, rows: IndexArray) -> float:
+        return float(self.error(self.y[rows], self.probability[rows]))
 
 
 def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:

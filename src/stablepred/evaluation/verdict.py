@@ -7,42 +7,36 @@ difference excludes zero.
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
 from stablepred.evaluation.comparison import Comparison, Difference, Interval
 
-# Below this effective share a result rests on few rows.
-SMALL_SHARE = 0.05
+SMALL_SHARE = 0.05  # below this effective share a result rests on few rows
 NAMES = {"LR": "logistic regression", "constant": "a constant"}
 
 
 def stability_verdict(
-    comparison: Comparison,
-    error: str,
-    *,
-    level: float,
-    constant: bool,
-    effective_share: float | None,
+    comparison: Comparison, error: str, level: float, constant: bool, effective_share: float | None
 ) -> str:
     """What to use, beside the best alternative, then every reason for doubt.
 
-    ``level`` is that of the intervals in the comparison; ``constant`` whether the model predicts
-    (nearly) the same for every row; ``effective_share`` that of its weights.
+    ``constant`` tells whether the model predicts (nearly) the same for every row.
     """
-    errors = comparison.errors.iloc[0]
-    model = label(comparison.errors.index[0]).shown
-    sentences, rival = [], _best_rival(comparison)
+    errors, model = comparison.errors.iloc[0], label(comparison.errors.index[0])
+    spread = f"{error_name(error)} of {model} lies between {number(errors.min())}"
+    sentences = [f"Across {len(errors)} environments the {spread} and {number(errors.max())}"]
+    rival = _best_rival(comparison)
     if rival is not None:
-        sentences.append(recommend(model, rival, error, level))
-        better = _list_better_in_both(comparison, without=rival)
+        sentences = [recommend(model, rival, error, level)]
+        others = [d for d in comparison.differences if d.role != "oracle" and d is not rival]
+        better = [_name(d) for d in others if d.average.sign == d.stability.sign == 1]
         if better:
-            sentences.append(f"{better} more accurate and steadier than {model}")
+            verb = "is" if len(better) == 1 else "are"
+            claim = f"{verb} more accurate and steadier than {model}"
+            sentences.append(f"{join_words(better)} {claim}")
     if constant:
         sentences.append(f"{model} predicts nearly the same probability for every row")
     if effective_share is not None and effective_share < SMALL_SHARE:
         sentences.append(f"Its weights rest on {percent(effective_share, 1)} of the rows")
-    if rival is None:
-        spread = f"between {number(errors.min())} and {number(errors.max())}"
-        sentences.insert(
-            0, f"Across {len(errors)} environments the {error_name(error)} of {model} lies {spread}"
-        )
-    return " ".join(f"{_capitalise(sentence)}." for sentence in sentences)
+    # Our own words start with a capital; a label is left as it is.
+    own = tuple(NAMES.values())
+    return " ".join(f"{s[0].upper() + s[1:] if s.startswith(own) else s}." for s in sentences)
 
 
 def recommend(model: str, rival: Difference, error: str, level: float) -> str:
@@ -68,49 +62,27 @@ def recommend(model: str, rival: Difference, error: str, level: float) -> str:
         0: f"and {loser} is not steadier by more than chance ({in_stability})",
         -1: f"but {loser} is steadier ({in_stability})",
     }[average.sign * stability.sign]
-    if is_everywhere(rival):
+    where = f"on average ({on_average}) and in {sum(gaps > 0)} of {len(gaps)} environments"
+    if rival.is_everywhere:
         lower = f"{error_name(error)} lower by {interval(gaps.min(), gaps.max())}"
         where = f"in {len(gaps)} of {len(gaps)} environments ({lower})"
-    else:
-        where = f"on average ({on_average}) and in {sum(gaps > 0)} of {len(gaps)} environments"
     claim = f"more accurate than {loser} {where}, {steadiness}"
-    if stability.sign == -average.sign and not is_everywhere(rival):
+    if stability.sign == -average.sign and not rival.is_everywhere:
         return f"{winner} is {claim}"  # a trade, which is not for a sentence to decide
     return f"Use {winner}{' instead' if winner == other else ''}: it is {claim}"
-
-
-def is_everywhere(difference: Difference) -> bool:
-    """Whether one of the two is better in every environment, and by more than chance on average."""
-    return bool((difference.by_environment * difference.average.sign > 0).all())
 
 
 def _best_rival(comparison: Comparison) -> Difference | None:
     """The most accurate of those that are better everywhere, else of all that can be used."""
     rivals = [d for d in comparison.differences if d.role not in ("oracle", "shrunk")]
-    better = [d for d in rivals if d.average.sign > 0 and is_everywhere(d)]
+    better = [d for d in rivals if d.average.sign > 0 and d.is_everywhere]
     return max(better or rivals, key=lambda d: d.average.value, default=None)
-
-
-def _list_better_in_both(comparison: Comparison, without: Difference | None = None) -> str:
-    """Those that are more accurate and steadier than the model, with their verb; empty if none."""
-    found = [
-        _name(d)
-        for d in comparison.differences
-        if d.average.sign == d.stability.sign == 1 and d.role != "oracle" and d is not without
-    ]
-    return f"{join_words(found)} {'is' if len(found) == 1 else 'are'}" if found else ""
 
 
 def _name(difference: Difference) -> str:
     if difference.role == "shrunk":
         return difference.other.replace("LR", NAMES["LR"], 1)
-    return NAMES.get(difference.role) or label(difference.other).shown
-
-
-def _capitalise(sentence: str) -> str:
-    """Our own words start with a capital; a label is left as it is."""
-    own = sentence.startswith(tuple(NAMES.values()))
-    return sentence[0].upper() + sentence[1:] if own else sentence
+    return NAMES.get(difference.role) or label(difference.other)
 
 
 def _describe(summary: str, found: Interval, level: float) -> str:
@@ -119,35 +91,18 @@ def _describe(summary: str, found: Interval, level: float) -> str:
     if not found.sign:
         ends = f"{signed(low)} to {signed(high)}"
         return f"{summary} differs by {signed(value)}, {percent(level)} interval {ends}"
-    low, high = sorted((abs(low), abs(high)))
-    return (
-        f"{summary} lower by {number(abs(value))}, {percent(level)} interval {interval(low, high)}"
-    )
+    ends = interval(min(abs(low), abs(high)), max(abs(low), abs(high)))
+    return f"{summary} lower by {number(abs(value))}, {percent(level)} interval {ends}"
 
 
 def methods_title(comparison: Comparison) -> str:
-    """What the comparison of all methods shows."""
-    name, rival = label(comparison.errors.index[0]).shown, _best_rival(comparison)
-    if rival is None:
-        return f"There is nothing to compare {name} with"
-    if rival.average.sign > 0 and is_everywhere(rival):
-        n = len(rival.by_environment)
-        return _capitalise(
-            f"{_name(rival)} is more accurate than {name} in {n} of {n} environments"
-        )
-    better = _list_better_in_both(comparison)
-    if better:
-        return _capitalise(f"{better} more accurate and steadier than {name}")
+    """Which of the methods that can be used is best on average, and which in the worst case."""
+    if not comparison.differences:
+        return f"There is nothing to compare {label(comparison.errors.index[0])} with"
     summary = comparison.summary()
-    gaps = [float(summary[k].iloc[0]) for k in ("average_gap", "stability_gap") if k in summary]
-    if gaps and min(gaps) > 0:
-        return (
-            f"{name} closes {percent(gaps[0])} of the way from LR to the oracle on average, and "
-            f"{percent(gaps[1])} in stability"
-        )
-    usable = summary[[comparison.roles[str(other)] != "oracle" for other in summary.index]]
-    best, steady = (
-        f"{label(errors.idxmin()).shown} ({number(errors.min())})"
-        for errors in (usable["Average_Error"], usable["Stability_Error"])
+    usable = summary[[comparison.roles[str(name)] != "oracle" for name in summary.index]]
+    best, safest = (
+        f"{label(errors.idxmin())} ({number(errors.min())})"
+        for errors in (usable["Average_Error"], usable["Worst_Error"])
     )
-    return f"Average_Error is smallest for {best}, Stability_Error for {steady}"
+    return f"Average_Error is smallest for {best}, Worst_Error for {safest}"

@@ -85,16 +85,22 @@ def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[E
     }
     if isinstance(evidence, str):
         evidence = list(known) if evidence == "auto" else [evidence]
+    if not isinstance(evidence, Iterable):
+        raise _refuse(evidence, known)
     kinds = []
     for kind in evidence:
         if isinstance(kind, str) and kind not in known:
-            raise InputError(
-                f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, "
-                f"but has {kind!r}."
-            )
+            raise _refuse(kind, known)
         if not isinstance(kind, str) and not (callable(kind) and hasattr(kind, "name")):
             raise InputError(f"{kind!r} is no evidence: it has no name or cannot be called.")
         kinds.append(known[kind] if isinstance(kind, str) else kind)
     if not kinds:
         raise InputError("evidence is an empty list. Use evidence='auto'.")
     return kinds
+
+
+def _refuse(found: Any, known: Iterable[str]) -> InputError:
+    return InputError(
+        f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, but has "
+        f"{found!r}."
+    )

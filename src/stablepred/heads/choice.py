@@ -23,7 +23,7 @@ from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample, add_products
-from stablepred.validation.environments import is_constant, redrawn_environments, score
+from stablepred.validation.environments import CONSTANT_SPREAD, redrawn_environments, score
 
 FloatArray = NDArray[np.float64]
 Fold = tuple[Tensor, Tensor]  # which share of each distinct row trains, and tests
@@ -71,6 +71,13 @@ class Predictor:
         x = add_products(features, sample.pairs) if self.network is not None else features
         phi = x if self.network is None else self.network.encode(x)
         return self.outcome.inverse_link(self.head.scores(phi))
+
+    def is_constant(self, sample: Sample) -> bool:
+        """Whether the same probability, or nearly so, is predicted for every row of a sample."""
+        values = torch.stack([self.probability(sample, sample.features), sample.y], dim=1)
+        rows, first = sample.totals(values.new_tensor(float(len(values))), values.sum(0))
+        deviation = (sample.total((values - first / rows).square().sum(0)) / rows).sqrt()
+        return bool(deviation[0] <= CONSTANT_SPREAD * deviation[1])
 
 
 class Heads(Protocol):
@@ -150,12 +157,7 @@ def held_out_errors(
     squares, rows = sample.totals(squares, rows)
     if not rows.any():
         return None, np.zeros(len(recipes), dtype=bool)
-    return np.sqrt(squares / rows), np.array([_predicts_constant(p, sample) for p in predictors])
-
-
-def _predicts_constant(predictor: Predictor, sample: Sample) -> bool:
-    found = predictor.probability(sample, sample.features).cpu().numpy()
-    return is_constant(found, sample.y.cpu().numpy())
+    return np.sqrt(squares / rows), np.array([p.is_constant(sample) for p in predictors])
 
 
 def shuffled_folds(sample: Sample, n_folds: int, seed: int) -> Iterator[Fold]:

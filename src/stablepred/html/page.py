@@ -2,71 +2,61 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from stablepred._text import Label, label, number
+from stablepred._text import label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.html.palette import LegendItem
+from stablepred.html.charts import LegendItem
 from stablepred.html.svg import Drawing
 from stablepred.io.atomic import write_file
 
-Cell = Label | str
-Format = Callable[[Any], Cell]
+Format = Callable[[Any], str]
+
+# Everything is escaped that is not a drawing of ours.
+TEMPLATES = Environment(
+    loader=PackageLoader("stablepred", "html"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A chart with its caption and legend."""
 
     drawing: Drawing
     caption: str
     legend: Sequence[LegendItem] = ()
-    kind: ClassVar[str] = "figure"
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows of cells; the first column names the row, the last ``summary`` rows are summaries."""
+class Table(NamedTuple):
+    """Rows of cells, the first of which is a name; the last ``summary`` rows are summaries."""
 
     caption: str
-    columns: Sequence[Cell]
-    rows: Sequence[Sequence[Cell]]
+    columns: Sequence[str]  # none in a list of names with their values
+    rows: Sequence[Sequence[str]]
     summary: int = 0
-    kind: ClassVar[str] = "table"
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Names with their values."""
-
-    caption: str
-    entries: Sequence[tuple[Cell, Cell]]
-    kind: ClassVar[str] = "facts"
+Block = Figure | Table
 
 
-Block = Figure | Table | Facts
-
-
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A finding as title, some sentences, and rows of one or two blocks side by side."""
 
     key: str
     name: str
     title: str
     text: Sequence[str]
-    rows: Sequence[Sequence[Block]] = ()
+    rows: Sequence[Sequence[Block]]
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     """All that is on a page."""
 
     title: str
@@ -86,35 +76,21 @@ def table_of(
     chosen = [(formats or {}).get(str(column), _plain) for column in frame.columns]
     rows = [
         [label(name), *(write(value) for write, value in zip(chosen, values, strict=True))]
-        for name, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True)
+        for name, *values in frame.itertuples(name=None)
     ]
     corner = label(frame.index.name) if frame.index.name else ""
     return Table(caption, [corner, *map(label, frame.columns)], rows, summary)
 
 
-def _plain(value: Any) -> Cell:
+def _plain(value: Any) -> str:
     if isinstance(value, float):
         return number(value)
     return label(value) if value != "" else ""
 
 
-@cache
-def _template() -> Template:
-    """The template, which escapes everything that is not a drawing of ours."""
-    folder = files("stablepred.html")
-    environment = Environment(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("page.html.jinja")
-
-
 def render(page: Page) -> str:
     """The page as HTML: no script, no address outside of it."""
-    return _template().render(page=page, version=__version__)
+    return TEMPLATES.get_template("page.html.jinja").render(page=page, version=__version__)
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> None:

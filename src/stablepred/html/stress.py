@@ -1,23 +1,18 @@
 """The page of a stress test: what happens when one feature at a time changes its link."""
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
 
 from stablepred._text import error_name, interval, label, number, percent
-from stablepred.html.charts import MOST_ROWS, Mark, Row, row_chart
+from stablepred.evaluation.stress import StressReport
+from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
 from stablepred.html.model import run_section
 from stablepred.html.page import Block, Figure, Page, Section, table_of
-from stablepred.html.palette import legend_item
-
-if TYPE_CHECKING:
-    from stablepred.evaluation.stress import StressReport
 
 
-def stress_page(report: "StressReport") -> Page:
+def stress_page(report: StressReport) -> Page:
     """All that a stress test has to show."""
-    name, top = label(report.errors.index[0]).shown, report.errors.iloc[0]
-    error, model = error_name(report.error), label(report.facts.name).shown
+    name, top = label(report.errors.index[0]), report.errors.iloc[0]
+    error, model = error_name(report.error), label(report.facts.name)
     verdict = (
         f"The {error} of {model} is {number(report.observed)} as observed and rises to "
         f"{number(top['worst'])} when {name} comes to agree with the outcome in "
@@ -32,20 +27,17 @@ def stress_page(report: "StressReport") -> Page:
     return Page(f"Stress test of {model}", verdict, numbers, sections, report.run.made)
 
 
-def _stress_section(report: "StressReport") -> Section:
+def _stress_section(report: StressReport) -> Section:
     """Worst errors per feature."""
-    errors, error = report.errors, error_name(report.error)
-    name, top = label(errors.index[0]).shown, errors.iloc[0]
-    title = (
-        f"{name} breaks it most: {number(top['worst'])} where it agrees with the outcome in "
-        f"{percent(top['worst_rate'])} of the rows, instead of {percent(top['agreement'])}"
-    )
+    errors, error = report.errors.rename_axis("feature"), error_name(report.error)
+    agreement = f"it agrees with the outcome in {percent(errors['agreement'].iloc[0])} of the rows"
+    title = f"{label(errors.index[0])} breaks it most; {agreement} now"
     text = [
         "Rows are resampled so that one feature at a time agrees with the outcome in a share r of "
         "both classes, from against it to with it.",
-        *(f"{label(n).shown} was not tested: {why}." for n, why in report.skipped.items()),
+        *(f"{label(name)} was not tested: {why}." for name, why in report.skipped.items()),
     ]
-    table = pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "worst": errors["worst"],
             "interval": list(map(interval, errors["low"], errors["high"])),
@@ -53,29 +45,25 @@ def _stress_section(report: "StressReport") -> Section:
             "agreement now": errors["agreement"].map(percent),
             "spread": errors["stability"],
             "effective rows": errors["effective_rows"].map("{:,.0f}".format),
-        },
-        index=errors.index.rename("feature"),
+        }
     )
-    rates = [str(column) for column in errors.columns if str(column).startswith("r=")]
     caption = f"Worst {error} per feature, and its spread over the rates"
-    by_rate = table_of(errors[rates].rename_axis("feature"), f"{error} by rate of agreement r")
-    rows: list[list[Block]] = [[_figure(report, rates), table_of(table, caption)], [by_rate]]
-    return Section("stress", "Stress", title, text, rows)
+    by_rate = errors.filter(like="r=")
+    rates = table_of(by_rate, f"{error} by rate of agreement r")
+    blocks: list[Block] = [_figure(report, by_rate), table_of(frame, caption)]
+    return Section("stress", "Stress", title, text, [blocks, [rates]])
 
 
-def _figure(report: "StressReport", rates: list[str]) -> Figure:
+def _figure(report: StressReport, by_rate: pd.DataFrame) -> Figure:
     errors, error = report.errors, error_name(report.error)
     rows = []
-    for feature, row in errors.head(MOST_ROWS).iterrows():
+    for k, (feature, row) in enumerate(errors.head(MOST_ROWS).iterrows()):
         hint = f"worst {number(row['worst'])} at rate {row['worst_rate']:g}"
         worst = Mark(row["worst"], "circle", "c-model", hint, row["low"], row["high"])
-        rows.append(Row(str(feature), [worst], (row[rates].min(), row[rates].max())))
-    drawing = row_chart(
-        rows,
-        error,
-        f"Worst {error} by feature, the largest first",
-        reference=(report.observed, f"as observed, {number(report.observed)}"),
-    )
+        rows.append(Row(str(feature), [worst], (by_rate.iloc[k].min(), by_rate.iloc[k].max())))
+    description = f"Worst {error} by feature, the largest first"
+    observed = (report.observed, f"as observed, {number(report.observed)}")
+    drawing = row_chart(rows, error, description, reference=observed)
     caption = f"The whisker is the {percent(report.level)} interval of the worst error."
     if len(errors) > MOST_ROWS:
         caption += f" The worst {MOST_ROWS} of {len(errors):,} features; the table has all."

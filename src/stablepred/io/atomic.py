@@ -24,13 +24,12 @@ def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | Non
 def new_file(path: PathLike, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write to; the file is at ``path`` when the block is done.
 
-    An older file stays until then, and for good when the block fails. A link is followed: the
-    file that it points to is replaced. While it is written the file is called ``temporary``, where
-    a killed process may have left something, or else has a new name each time.
+    An older file stays until then, and for good when the block fails. Links are followed. While it
+    is written the file is called ``temporary``, where a killed process may have left something, or
+    else has a new name each time.
     """
     target = check_file(path)
-    if temporary is None:
-        temporary = _name_beside(target, target.suffix[:16])
+    temporary = temporary or _name_beside(target, target.suffix[:16])
     temporary.unlink(missing_ok=True)
     try:
         yield temporary
@@ -88,10 +87,9 @@ def new_folder(path: PathLike) -> Iterator[Path]:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Let two paths change places in one step; False where that is not possible."""
-    names = os.fsencode(one), os.fsencode(other)
+    paths = AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other)
     with suppress(AttributeError, OSError, TypeError):  # a system without renameat2
-        rename = ctypes.CDLL(None).renameat2
-        return bool(rename(AT_FDCWD, names[0], AT_FDCWD, names[1], RENAME_EXCHANGE) == 0)
+        return bool(ctypes.CDLL(None).renameat2(*paths, RENAME_EXCHANGE) == 0)
     return False
 
 

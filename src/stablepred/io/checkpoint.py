@@ -6,7 +6,6 @@ killed leaves the checkpoint before it, and at most one stray file, which the ne
 
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,13 @@ KIND = "checkpoint"
 
 
 def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
-    """Write ``content`` to ``path``, completely or not at all.
-
-    CheckpointError where it does not fit into one file, or another process writes to the path.
-    """
-    name, arrays = os.fspath(path), Arrays()
+    """Write ``content`` to ``path``, completely or not at all; CheckpointError where it cannot."""
+    arrays: Arrays = {}
     try:
         blob = pack(encode(content, KIND, arrays), arrays, KIND)
     except ValueError as error:
         raise CheckpointError(
-            f"the state of this fit cannot be kept in {name}: {str(error).rstrip('.')}. Fit "
+            f"the state of this fit cannot be kept in {path}: {str(error).rstrip('.')}. Fit "
             "without a checkpoint."
         ) from error
     try:
@@ -37,41 +33,33 @@ def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
         if not Path(path).parent.is_dir():
             raise
         raise CheckpointError(
-            f"another fit is writing to the checkpoint {name}. Give each a file of its own."
+            f"another fit is writing to the checkpoint {path}. Give each a file of its own."
         ) from error
 
 
 def read_checkpoint(path: PathLike) -> Any:
     """Read what :func:`write_checkpoint` wrote; CheckpointError where it is anything else."""
-    name = os.fspath(path)
     if not Path(path).is_file():
-        raise InputError(f"{name} is no file; give the name of a file for the checkpoint.")
+        raise InputError(f"{path} is no file; give the name of a file for the checkpoint.")
     try:
         content, arrays = unpack(path, KIND)
         return decode(content[KIND], arrays)
     except Exception as error:
         raise CheckpointError(
-            f"{name} is not a sound checkpoint of a fit: {str(error).rstrip('.')}. Remove it to "
+            f"{path} is not a sound checkpoint of a fit: {str(error).rstrip('.')}. Remove it to "
             "fit from the beginning, or name another file."
         ) from error
 
 
-@dataclass(frozen=True)
-class KeptFile(os.PathLike[str]):
-    """A checkpoint that the fit leaves in place when it is done, for its owner to remove."""
-
-    path: Path
-
-    def __fspath__(self) -> str:
-        return str(self.path)
+class KeptFile(str):
+    """Path of a checkpoint that its owner removes; the fit leaves it when it is done."""
 
 
 def remove_checkpoint(path: PathLike) -> None:
     """Remove a checkpoint, and what a killed write may have left beside it."""
-    if isinstance(path, KeptFile):
-        return
-    Path(os.path.realpath(path)).unlink(missing_ok=True)
-    temporary_beside(path).unlink(missing_ok=True)
+    if not isinstance(path, KeptFile):
+        Path(os.path.realpath(path)).unlink(missing_ok=True)
+        temporary_beside(path).unlink(missing_ok=True)
 
 
 def temporary_beside(path: PathLike) -> Path:

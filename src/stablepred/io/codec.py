@@ -6,19 +6,23 @@ with a tag: ``array``, ``strings``, ``float`` (one that is not finite), ``tuple`
 """
 
 import math
+import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from stablepred.exceptions import InputError
-from stablepred.io.container import LARGEST_INTEGER, Arrays
+from stablepred.io.container import Arrays
 from stablepred.io.objects import build, find_class, not_stored
 
 DEEPEST = 32
 # Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
 FIXED_WIDTH = 1 << 20
 Key = str | int | float
+Part = dict[str, Any]
+SURROGATE = re.compile("[\ud800-\udfff]")
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -29,28 +33,29 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     """JSON for ``value``; its arrays are added to ``arrays``. Errors call it ``name``."""
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | str):
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": repr(value)}
+    if value is None or isinstance(value, str | int | float):
         return value
-    if isinstance(value, int):
-        if not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
-            raise InputError(f"{name} cannot be stored: an integer of more than 64 bits.")
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
-    if isinstance(value, np.ndarray):
-        return _encode_array(value, name, arrays)
     if isinstance(value, list):
         return [encode(item, f"{name}[{k}]", arrays) for k, item in enumerate(value)]
     if isinstance(value, tuple):
         return {"tuple": encode(list(value), name, arrays)}
     if isinstance(value, dict):
-        pairs = [
-            [encode(key, f"{name}: a key", arrays), encode(item, f"{name}.{key}", arrays)]
-            for key, item in value.items()
-        ]
-        return {"dict": pairs}
+        keys = [encode(key, f"{name}: a key", arrays) for key in value]
+        items = [encode(item, f"{name}.{key}", arrays) for key, item in value.items()]
+        return {"dict": [list(pair) for pair in zip(keys, items, strict=True)]}
+    if isinstance(value, np.ndarray):
+        return _encode_array(value, name, arrays)
     if isinstance(value, pd.DataFrame):
-        return _encode_frame(value, name, arrays)
+        # Columns of one type as one array, others as a list of arrays.
+        whole = len(set(value.dtypes)) == 1 and value.to_numpy().dtype.kind in "biuf"
+        columns = value.to_numpy() if whole else [value[column].to_numpy() for column in value]
+        return {
+            "frame": encode(list(value), name, arrays),
+            "index": encode(value.index.to_list(), f"{name}.index", arrays),
+            "values": encode(columns, name, arrays),
+        }
     return _encode_object(value, name, arrays)
 
 
@@ -60,20 +65,9 @@ def _encode_array(value: np.ndarray, name: str, arrays: Arrays) -> Any:
             name += "'"
         arrays[name] = np.asarray(value, order="C")
         return {"array": name}
-    if all(isinstance(item, str) for item in value.ravel()) and value.ndim == 1:
+    if value.ndim == 1 and all(isinstance(item, str) for item in value):
         return {"strings": [str(item) for item in value], "object": value.dtype == object}
     raise InputError(f"{name} cannot be stored: an array of {value.dtype}.")
-
-
-def _encode_frame(value: pd.DataFrame, name: str, arrays: Arrays) -> Any:
-    """Columns of one type as one array, others as a list of arrays."""
-    whole = len(set(value.dtypes)) == 1 and value.to_numpy().dtype.kind in "biuf"
-    columns = value.to_numpy() if whole else [value[column].to_numpy() for column in value]
-    return {
-        "frame": encode(list(value), name, arrays),
-        "index": encode(value.index.to_list(), f"{name}.index", arrays),
-        "values": encode(columns, name, arrays),
-    }
 
 
 def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
@@ -113,20 +107,18 @@ class _Reader:
     """Walks through the JSON and takes each array out as it is used."""
 
     def __init__(self, arrays: Arrays) -> None:
-        self.arrays = dict(arrays)
-        self.depth = 0
-        self.fixed_width = 0
+        self.arrays, self.depth, self.fixed_width = dict(arrays), 0, 0
 
     def value(self, item: Any) -> Any:
-        if isinstance(item, str):
-            return _check_encodable(item)
+        if isinstance(item, str) and SURROGATE.search(item):
+            raise ValueError(f"the string {item[:40]!r} cannot be written as UTF-8")
         if not isinstance(item, list | dict):
             return item
         self.depth += 1
         if self.depth > DEEPEST:
             raise ValueError(f"its parts are nested more than {DEEPEST} deep")
         if isinstance(item, list):
-            result = self.list_of(item)
+            result: Any = [self.value(part) for part in item]
         elif (read := READERS.get(frozenset(item))) is not None:
             result = read(self, item)
         else:
@@ -134,18 +126,18 @@ class _Reader:
         self.depth -= 1
         return result
 
-    def list_of(self, items: Any) -> Any:
+    def list_of(self, items: Any) -> list[Any]:
         if not isinstance(items, list):
             raise ValueError(f"a list was expected, but {str(items)[:40]!r} found")
         return [self.value(item) for item in items]
 
-    def array(self, item: dict[str, Any]) -> np.ndarray:
+    def array(self, item: Part) -> np.ndarray:
         name = item["array"]
         if not isinstance(name, str) or name not in self.arrays:
             raise ValueError(f"array {str(name)[:80]!r} is missing, or used twice")
         return self.arrays.pop(name)
 
-    def strings(self, item: dict[str, Any]) -> np.ndarray:
+    def strings(self, item: Part) -> np.ndarray:
         strings = self.list_of(item["strings"])
         if not all(isinstance(string, str) for string in strings):
             raise ValueError("a list of strings holds something else")
@@ -156,14 +148,14 @@ class _Reader:
             raise ValueError("its arrays of strings are too wide")
         return np.array(strings, dtype=str)
 
-    def dictionary(self, item: dict[str, Any]) -> dict[Key, Any]:
+    def dictionary(self, item: Part) -> dict[Key, Any]:
         pairs = self.list_of(item["dict"])
         if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             raise ValueError("a list of keys and values holds something else")
         _check_keys([key for key, _ in pairs])
         return dict(pairs)
 
-    def frame(self, item: dict[str, Any]) -> pd.DataFrame:
+    def frame(self, item: Part) -> pd.DataFrame:
         names = _check_keys(self.list_of(item["frame"]))
         index, values = self.list_of(item["index"]), self.value(item["values"])
         if not all(isinstance(label, Key) for label in index):
@@ -176,7 +168,7 @@ class _Reader:
             raise ValueError("a table does not fit its rows and columns")
         return pd.DataFrame(dict(zip(names, values, strict=True)), index=index, copy=False)
 
-    def object_of(self, item: dict[str, Any]) -> Any:
+    def object_of(self, item: Part) -> Any:
         name, state = item["object"], item["state"]
         cls = find_class(name) if isinstance(name, str) else None
         if cls is None:
@@ -184,14 +176,6 @@ class _Reader:
         if not isinstance(state, dict):
             raise ValueError(f"the state of a {name} is missing")
         return build(cls, {key: self.value(part) for key, part in state.items()})
-
-
-def _check_encodable(text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"the string {text[:40]!r} cannot be written as UTF-8") from None
-    return text
 
 
 def _check_keys(keys: list[Any]) -> list[Key]:
@@ -203,7 +187,7 @@ def _check_keys(keys: list[Any]) -> list[Key]:
     return keys
 
 
-READERS = {
+READERS: dict[frozenset[str], Callable[[_Reader, Part], Any]] = {
     frozenset(["array"]): _Reader.array,
     frozenset(["strings", "object"]): _Reader.strings,
     frozenset(["float"]): lambda reader, item: NOT_FINITE[item["float"]],

@@ -8,19 +8,18 @@ That is safetensors, and other readers of safetensors can open it. The string is
 begins with the format, the version of the library that wrote the file, and the SHA-256 of the
 whole file, computed with 64 zeros in its own position.
 
-The safetensors library writes the file. It is read here, because the library's readers map the
-file into memory or copy every array, and do not bound what the header unfolds to. Reading takes
-the size of the file once; the bounds on the header and on its JSON see to it that no file unfolds
-to much more than twice its size, and that the header of no file takes more than ``HEADER_MOST``.
+The safetensors library writes and reads the arrays. The header is checked before that, because the
+library does not bound what it unfolds to: no file takes much more memory than twice its size, and
+the header of no file more than ``HEADER_MOST``.
 """
 
 import hashlib
 import json
-import math
 import os
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any
 
 import numpy as np
+from safetensors import deserialize
 from safetensors.numpy import save as safetensors_bytes
 
 from stablepred._version import __version__
@@ -31,21 +30,16 @@ FORMAT = 3
 LARGEST = 1 << 32  # bytes of a file
 HEADER, HEADER_MOST = 1 << 21, 1 << 24  # bytes of a header: this plus size / 8, and at most
 OBJECTS, OBJECTS_MOST = 1 << 22, 1 << 26  # bytes its JSON may unfold to: this plus size / 4
-LARGEST_INTEGER = 1 << 63
 
 METADATA, KEY = "__metadata__", "stablepred"
 UNSEALED = b"0" * 64
 SEAL = rb"\"sha256\": \""  # as it is written in the header: JSON within a string of JSON
 
 DTYPES: dict[str, np.dtype[Any]] = {
-    name: np.dtype(code)
-    for name, code in {
-        **{"F64": "<f8", "F32": "<f4", "F16": "<f2", "BOOL": "?"},
-        **{"I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1"},
-        **{"U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1"},
-    }.items()
+    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+    **{f"{sign}{8 * n}": np.dtype(f"<{sign.lower()}{n}") for sign in "IU" for n in (1, 2, 4, 8)},
+    "BOOL": np.dtype(bool),
 }
-
 Arrays = dict[str, np.ndarray]
 
 
@@ -63,19 +57,19 @@ def pack(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
 
 def seal(blob: bytearray) -> bytearray:
     """Write the file's own SHA-256 into its header."""
-    start = blob[: 8 + int.from_bytes(blob[:8], "little")]
-    digest, position = _start_digest(start)
-    digest.update(memoryview(blob)[len(start) :])
-    blob[position : position + 64] = digest.hexdigest().encode()
+    checksum, position = _checksum(blob)
+    blob[position : position + 64] = checksum.encode()
     return blob
 
 
-def _start_digest(start: bytes | bytearray) -> tuple[Any, int]:
-    """SHA-256 of a file to the end of its header, zeros for the checksum, and where that is."""
-    position = start.find(SEAL, 8) + len(SEAL)
+def _checksum(blob: bytes | bytearray) -> tuple[str, int]:
+    """SHA-256 of a file with zeros in place of its checksum, and where that is."""
+    position = blob.find(SEAL, 8, 8 + int.from_bytes(blob[:8], "little")) + len(SEAL)
     if position < len(SEAL):
         raise ValueError("it has no checksum")
-    return hashlib.sha256(start[:position] + UNSEALED + start[position + 64 :]), position
+    digest = hashlib.sha256(blob[:position] + UNSEALED)
+    digest.update(memoryview(blob)[position + 64 :])
+    return digest.hexdigest(), position
 
 
 # --- reading ---
@@ -92,14 +86,29 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
         if not isinstance(table, dict):
             raise ValueError("it is no safetensors file")
         content = _take_content(table, kind)
-        entries = _sort_entries(table, size - len(start))
-        digest, _ = _start_digest(start)
-        arrays = {entry.name: _read_array(stream, entry, digest) for entry in entries}
-        if stream.read(1):
-            raise ValueError("it changed while it was read")
-    if content["sha256"] != digest.hexdigest():
+        blob = start + stream.read(size)
+    if content["sha256"] != _checksum(blob)[0]:
         raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
+    tensors = deserialize(blob)
+    del blob
+    arrays = {}
+    while tensors:  # each gives its memory back when it is copied
+        name, tensor = tensors.pop()
+        arrays[name] = _make_array(name, **tensor)
     return content, arrays
+
+
+def _make_array(name: str, dtype: str, shape: list[int], data: bytearray) -> np.ndarray:
+    """An array with memory of its own.
+
+    A view would do, but the last bits of a product depend on how its factors lie in memory, and a
+    loaded model is to predict what the saved one did.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"array {name[:80]!r} has the unknown type {dtype!r}")
+    if dtype == "BOOL" and max(data, default=0) > 1:
+        raise ValueError(f"array {name[:80]!r} of booleans holds other values")
+    return np.frombuffer(data, DTYPES[dtype]).reshape(shape).copy()
 
 
 def _header_length(first: bytes | bytearray, size: int) -> int:
@@ -129,14 +138,8 @@ def check_objects(start: bytes | bytearray, size: int) -> None:
 
 
 def parse_json(text: bytes | str) -> Any:
-    """JSON without repeated keys, NaN, infinities and integers of more than 64 bits."""
-    return json.loads(
-        text,
-        object_pairs_hook=_unique,
-        parse_constant=_parse_number,
-        parse_float=_parse_number,
-        parse_int=_parse_integer,
-    )
+    """JSON in which no part is named twice."""
+    return json.loads(text, object_pairs_hook=_unique)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -144,19 +147,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         raise ValueError("its header names a part twice")
     return result
-
-
-def _parse_number(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"its header holds {text[:30]}, which is no finite number")
-    return value
-
-
-def _parse_integer(text: str) -> int:
-    if len(text) > 20 or not -LARGEST_INTEGER <= int(text) < LARGEST_INTEGER:
-        raise ValueError(f"its header holds {text[:30]}, which is too large a number")
-    return int(text)
 
 
 def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -180,59 +170,3 @@ def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
     if set(content) != known or not isinstance(content["stablepred"], str):
         raise ValueError(f"its JSON must hold {sorted(known)}, but holds {sorted(content)[:10]}")
     return content
-
-
-class _Entry(NamedTuple):
-    """Where in the file an array is, and what it is."""
-
-    begin: int
-    end: int
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-
-
-def _sort_entries(table: dict[str, Any], size: int) -> list[_Entry]:
-    """The arrays in their order; together they fill ``size`` bytes exactly."""
-    entries = sorted(_parse_entry(name, described) for name, described in table.items())
-    end = 0
-    for entry in entries:
-        name, length = f"array {entry.name[:80]!r}", entry.end - entry.begin
-        if entry.begin != end or entry.end > size:
-            raise ValueError(f"{name} lies outside its part of the file")
-        end = entry.end
-        if length != math.prod(entry.shape) * DTYPES[entry.dtype].itemsize:
-            raise ValueError(f"{name} has {length} bytes, but shape {entry.shape}")
-    if end != size:
-        raise ValueError(f"{size - end} bytes at its end belong to no array")
-    return entries
-
-
-def _parse_entry(name: str, described: Any) -> _Entry:
-    """What the header says about an array."""
-    if not isinstance(described, dict) or set(described) != {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"array {name[:80]!r} is not described as safetensors does")
-    dtype, shape, offsets = described["dtype"], described["shape"], described["data_offsets"]
-    if not isinstance(dtype, str) or dtype not in DTYPES:
-        raise ValueError(f"array {name[:80]!r} has the unknown type {str(dtype)[:20]!r}")
-    sizes = shape + offsets if isinstance(shape, list) and isinstance(offsets, list) else [None]
-    sound = all(type(size) is int and 0 <= size <= LARGEST for size in sizes)
-    if not sound or len(shape) > 4 or len(offsets) != 2:
-        raise ValueError(f"array {name[:80]!r} has no sensible shape and offsets")
-    return _Entry(offsets[0], offsets[1], name, dtype, tuple(shape))
-
-
-def _read_array(stream: BinaryIO, entry: _Entry, digest: Any) -> np.ndarray:
-    """Read the next array of the file into memory of its own.
-
-    Views of one buffer would do, but the last bits of a product depend on how its factors lie in
-    memory, and a loaded model is to predict what the saved one did.
-    """
-    array = np.empty(entry.shape, DTYPES[entry.dtype])
-    content = array.reshape(-1).view(np.uint8)
-    if stream.readinto(content) != len(content):  # type: ignore[attr-defined]
-        raise ValueError("it changed while it was read")
-    if entry.dtype == "BOOL" and content.max(initial=0) > 1:
-        raise ValueError(f"array {entry.name[:80]!r} of booleans holds other values")
-    digest.update(content)
-    return array

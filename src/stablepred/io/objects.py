@@ -8,7 +8,7 @@ the object checks itself (``check_stored``).
 import inspect
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from numbers import Real
@@ -62,43 +62,35 @@ def check(model: Any) -> None:
 
 
 @cache
-def _parameters(cls: type) -> Mapping[str, inspect.Parameter]:
-    return inspect.signature(cls, eval_str=True).parameters
-
-
-@cache
-def _hints(cls: type) -> Mapping[str, Any]:
-    annotations = {name: p.annotation for name, p in _parameters(cls).items()}
-    return typing.get_type_hints(cls) | {k: v for k, v in annotations.items() if v is not EMPTY}
+def _signature(cls: type) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
+    """Parameters of a class, and the types of those and of its attributes."""
+    parameters = dict(inspect.signature(cls, eval_str=True).parameters)
+    hints = {name: p.annotation for name, p in parameters.items() if p.annotation is not EMPTY}
+    return parameters, typing.get_type_hints(cls) | hints
 
 
 def build(cls: type, state: dict[str, Any]) -> Any:
     """Make an object of ``cls`` from its stored state, and check it."""
-    parameters = {k: p for k, p in _parameters(cls).items() if k not in not_stored(cls)}
+    parameters, hints = _signature(cls)
+    parameters = {name: p for name, p in parameters.items() if name not in not_stored(cls)}
     if find_sklearn_class(cls.__name__) is cls:
         state = {k: value for k, value in state.items() if k in parameters or k not in RETIRED}
     for name, value in state.items():
-        if name not in parameters:
-            _check_fitted_name(cls, name)
-        if not conforms(value, _hints(cls).get(name, Any)):
+        # Of what is no parameter, only fitted attributes that the class does not have already.
+        fitted = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
+        if name not in parameters and (not fitted or name[0] == "_" or hasattr(cls, name)):
+            raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
+        if not conforms(value, hints.get(name, Any)):
             raise ValueError(f"{name} of a {cls.__name__} cannot be {brief(value)}")
-    given = {name: value for name, value in state.items() if name in parameters}
-    required = {name for name, p in parameters.items() if p.default is EMPTY}
-    if required - given.keys():
-        raise ValueError(f"the {cls.__name__} lacks {sorted(required - given.keys())}")
-    result = cls(**given)
+    lacking = {name for name, p in parameters.items() if p.default is EMPTY} - state.keys()
+    if lacking:
+        raise ValueError(f"the {cls.__name__} lacks {sorted(lacking)}")
+    result = cls(**{name: value for name, value in state.items() if name in parameters})
     for name, value in state.items():
-        if name not in given:
+        if name not in parameters:
             setattr(result, name, value)
     check(result)
     return result
-
-
-def _check_fitted_name(cls: type, name: str) -> None:
-    """Refuse all but fitted attributes: what is private, and what the class has already."""
-    fitted = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
-    if not fitted or name.startswith("_") or hasattr(cls, name):
-        raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
 
 
 def conforms(value: Any, hint: Any) -> bool:
@@ -118,12 +110,8 @@ def conforms(value: Any, hint: Any) -> bool:
         scalars = get_args(arguments[1]) if arguments else ()
         return all(issubclass(value.dtype.type, scalar) for scalar in scalars if scalar is not Any)
     if origin is dict and arguments:
-        return _all_conform(value, arguments[0]) and _all_conform(value.values(), arguments[1])
+        return all(all(map(conforms, pair, arguments)) for pair in value.items())
     if origin is tuple and arguments and arguments[1:] != (Ellipsis,):
         return len(value) == len(arguments) and all(map(conforms, value, arguments))
-    return not arguments or _all_conform(value, arguments[0])
-
-
-def _all_conform(values: Any, hint: Any) -> bool:
-    parts = values.tolist() if isinstance(values, np.ndarray) else values
-    return all(conforms(part, hint) for part in parts)
+    parts = value.tolist() if isinstance(value, np.ndarray) else value
+    return not arguments or all(conforms(part, arguments[0]) for part in parts)

@@ -6,13 +6,12 @@ a list of scikit-learn's estimators, can be stored. A file is checked before any
 (their ``check_stored``): what loads can predict. See ``docs/model-files.md``.
 """
 
-import os
 from pathlib import Path
 from typing import Any
 
 from stablepred._version import __version__
 from stablepred.exceptions import InputError, ModelFileError
-from stablepred.io.atomic import write_file
+from stablepred.io.atomic import PathLike, write_file
 from stablepred.io.codec import decode_model, encode
 from stablepred.io.container import FORMAT, pack, unpack
 from stablepred.io.objects import storable
@@ -23,7 +22,7 @@ __all__ = ["FORMAT", "MODEL_FILE", "load", "save", "save_method", "storable"]
 MODEL_FILE = "model.safetensors"
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+def save(model: Any, path: PathLike) -> None:
     """Write the model to one file (safetensors with a JSON header, no pickle).
 
     The file is complete or not there at all. Read it with :func:`stablepred.load`.
@@ -34,21 +33,21 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         When a part of the model has no plain form, or when :func:`load` would refuse the file:
         numbers that are not finite, parameters changed after the fit so that they contradict it.
     """
-    arrays: dict[str, Any] = {}
-    content = encode(model, type(model).__name__, arrays)
+    name, arrays = type(model).__name__, dict[str, Any]()
+    content = encode(model, name, arrays)
     try:
         decode_model(content, arrays)
         blob = pack(content, arrays)
     except ValueError as error:
-        name = type(model).__name__
-        raise InputError(f"this {name} cannot be stored: {_bare(error)}.") from error
+        reason = str(error).rstrip(".")
+        raise InputError(f"this {name} cannot be stored: {reason}.") from error
     write_file(path, blob)
 
 
 save_method = save  # in the body of a class: ``save = save_method``
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: PathLike) -> Any:
     """Read a model that was written with ``save``.
 
     ``path`` is the file, or a folder with a file ``model.safetensors``.
@@ -60,30 +59,25 @@ def load(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         When the file is damaged, of another format, or no model file at all.
     """
-    if Path(path).is_dir():
-        path = Path(path) / MODEL_FILE
-    name = os.fspath(path)
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no model file at {name}")
+    path = Path(path)
+    if path.is_dir():
+        path = path / MODEL_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"no model file at {path}")
     try:
         content, arrays = unpack(path)
     except ModelFileError as error:  # a file of another format
-        raise ModelFileError(f"{name} cannot be read: {error}") from error
+        raise ModelFileError(f"{path} cannot be read: {error}") from error
     except Exception as error:
         raise ModelFileError(
-            f"{name} is not a sound stablepred model file: {_bare(error)}. Give a file that "
-            "model.save() wrote; if this is one, copy or save it again."
+            f"{path} is not a sound stablepred model file: {str(error).rstrip('.')}. Give a file "
+            "that model.save() wrote; if this is one, copy or save it again."
         ) from error
     try:
         return decode_model(content["model"], arrays)
     except Exception as error:
         raise ModelFileError(
-            f"{name} holds no model that this version knows: {_bare(error)}. It was written by "
-            f"stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if it is from "
-            "a later version, install that one, else save the model again."
+            f"{path} holds no model that this version knows: {str(error).rstrip('.')}. It was "
+            f"written by stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if "
+            "it is from a later version, install that one, else save the model again."
         ) from error
-
-
-def _bare(error: Exception) -> str:
-    """The message without its full stop."""
-    return str(error).rstrip(".")

@@ -15,24 +15,24 @@ def is_fitted(model: Any) -> bool:
 
 def attribute(model: Any, name: str) -> Any:
     """An attribute that must be there."""
-    try:
-        return vars(model)[name]
-    except KeyError:
-        raise ValueError(f"{name} of the {type(model).__name__} is missing") from None
+    if name not in vars(model):
+        raise ValueError(f"{name} of the {type(model).__name__} is missing")
+    return vars(model)[name]
 
 
 def check_fitted_names(model: Any, *allowed: str) -> None:
     """Refuse fitted attributes that are not listed."""
-    fitted = {name for name in vars(model) if name.endswith("_")}
-    unknown = sorted(fitted - {"n_features_in_", "feature_names_in_", *allowed})
+    known = {"n_features_in_", "feature_names_in_", *allowed}
+    unknown = sorted(name for name in vars(model) if name.endswith("_") and name not in known)
     if unknown:
         raise ValueError(f"{unknown[:10]} are no attributes of a {type(model).__name__}")
 
 
 def n_features(model: Any) -> int:
     """The number of features; their names, if they have any, must be as many and different."""
-    number = integer(model, "n_features_in_", least=1)
-    names = vars(model).get("feature_names_in_")
+    number, names = attribute(model, "n_features_in_"), vars(model).get("feature_names_in_")
+    if type(number) is not int or number < 1:
+        raise ValueError(f"n_features_in_ must be an integer of at least 1, not {brief(number)}")
     if names is not None:
         strings = isinstance(names, np.ndarray) and all(isinstance(n, str) for n in names.tolist())
         if not strings or names.shape != (number,) or len(set(names.tolist())) < number:
@@ -40,21 +40,11 @@ def n_features(model: Any) -> int:
     return number
 
 
-def integer(model: Any, name: str, *, least: int | None = None) -> int:
-    """An integer, of at least ``least`` if that is given."""
-    value = attribute(model, name)
-    sound = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not sound or (least is not None and value < least):
-        bound = "" if least is None else f" of at least {least}"
-        raise ValueError(f"{name} must be an integer{bound}, not {brief(value)}")
-    return int(value)
-
-
 def numbers(model: Any, name: str, shape: Shape, **bounds: float) -> np.ndarray:
     """A float64 array of this shape (None: any length), finite and within the bounds."""
-    array = attribute(model, name)
+    array: np.ndarray = attribute(model, name)
     check_numbers(array, f"{name} of the {type(model).__name__}", shape, **bounds)
-    return np.asarray(array)
+    return array
 
 
 def check_numbers(
@@ -63,11 +53,10 @@ def check_numbers(
     """Refuse what is no float64 array of this shape, finite and within the range."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64:
         raise ValueError(f"{what} must be an array of numbers, not {brief(array)}")
-    fits = array.ndim == len(shape) and all(
-        expected in (None, found) for expected, found in zip(shape, array.shape, strict=True)
-    )
-    if not fits:
-        wanted = tuple("any" if size is None else size for size in shape)
+    wanted = tuple("any" if size is None else size for size in shape)
+    if array.ndim != len(shape) or any(
+        size not in ("any", found) for size, found in zip(wanted, array.shape, strict=True)
+    ):
         raise ValueError(f"{what} must have shape {wanted}, but has {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{what} holds numbers that are not finite")
@@ -88,9 +77,8 @@ def labels(model: Any) -> np.ndarray:
     classes = attribute(model, "classes_")
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
         raise ValueError("classes_ must be a list of labels")
-    strings = all(isinstance(label, str) for label in classes.tolist())
     finite = classes.dtype.kind in "biuf" and bool(np.isfinite(classes).all())
-    if not strings and not finite:
+    if not finite and not all(isinstance(label, str) for label in classes.tolist()):
         raise ValueError("classes_ must be numbers or strings")
     if any(not a < b for a, b in pairwise(classes)):
         raise ValueError("classes_ must be sorted and different from each other")

@@ -23,15 +23,15 @@ from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.io.save import save_method, storable
 from stablepred.models.checkpoints import fit_checkpoint, identity_of
-from stablepred.models.progress import fit_progress
-from stablepred.models.stages import (
+from stablepred.models.entry import (
     check_common_parameters,
     limit_resources,
     prepare_sample,
     report_balance,
-    warn_about_fit,
 )
+from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_balancer
+from stablepred.models.warnings import warn_about_fit
 from stablepred.tables.counting import count_patterns
 from stablepred.weights.raw import RawBalance
 

@@ -1,6 +1,5 @@
 """The checkpoint of a fit as a file: written now and then, read when the fit is run again."""
 
-import hashlib
 import os
 import re
 import time
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import torch
 
@@ -31,11 +31,8 @@ def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
 
     Without a ``random_state`` any seed will do: the unfinished fit's own is taken.
     """
-    digest = hashlib.sha256()
     rows = [a.cpu().numpy() for a in (sample.x, sample.y, sample.mass, sample.copies)]
-    for array in (*rows, sample.origin.index, sample.origin.present, sample.origin.columns):
-        digest.update(repr((array.dtype.str, array.shape)).encode())
-        digest.update(np.ascontiguousarray(array).data)
+    data = joblib.hash([*rows, sample.origin.index, sample.origin.present, sample.origin.columns])
     parameters = {
         name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
         for name, value in estimator.get_params(deep=False).items()
@@ -45,7 +42,7 @@ def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
         parameters["random_state"] = str(seed)
     versions = f"stablepred {__version__}, torch {torch.__version__}, numpy {np.__version__}"
     kind = type(estimator).__name__
-    return {"estimator": kind, "versions": versions, "data": digest.hexdigest(), **parameters}
+    return {"estimator": kind, "versions": versions, "data": data, **parameters}
 
 
 @contextmanager
@@ -65,10 +62,9 @@ class FileCheckpoint(Checkpoint):
     """The loops of a fit in one file: those that are done, and the one that is running."""
 
     def __init__(self, path: Path, identity: Identity, seed: int) -> None:
-        self.path, self.seed, self._identity = path, seed, identity
+        self.path, self.seed, self._identity, self._stage = path, seed, identity, ""
         self._earlier: list[Any] = []  # loops of the earlier run, still to come
         self._done: list[Any] = []
-        self._stage = ""
         if path.exists():
             self._read()
         self._written, self._pause = time.monotonic(), SECONDS
@@ -77,13 +73,12 @@ class FileCheckpoint(Checkpoint):
         content = read_checkpoint(self.path)
         try:
             found, own = dict(content["identity"]), self._identity
-            seed, earlier = int(content["seed"]), list(content["loops"])
+            self.seed, self._earlier = int(content["seed"]), list(content["loops"])
         except (KeyError, TypeError, ValueError) as error:
             raise self._refusal(f"its parts are others: {error!r}") from error
-        differing = [name for name in {**own, **found} if own.get(name) != found.get(name)]
+        differing = [str(name) for name in own | found if own.get(name) != found.get(name)]
         if differing:
-            raise self._refusal(f"of other {', '.join(map(str, differing))}")
-        self.seed, self._earlier = seed, earlier
+            raise self._refusal(f"of other {', '.join(differing)}")
 
     def _refusal(self, reason: str) -> CheckpointError:
         return CheckpointError(
@@ -100,13 +95,14 @@ class FileCheckpoint(Checkpoint):
         try:
             if loop["stage"] != stage:
                 raise ValueError(f"it was at {str(loop['stage'])[:40]!r}, and this is {stage!r}")
-            restore(_with_tensors(loop["state"]))
+            # In torch's own memory, as before: where tensors lie decides last bits.
+            restore(_convert(loop["state"], np.ndarray, lambda a: torch.from_numpy(a).clone()))
         except Exception as error:
             raise self._refusal(str(error)) from error
 
     def keep(self, state: Callable[[], State]) -> None:
-        """Write what is done, if it is time."""
-        if self._is_time():
+        """Write what is done, if it is time; the file has more while earlier loops are to come."""
+        if not self._earlier and time.monotonic() - self._written >= self._pause:
             self._write([*self._done, self._loop(state)])
 
     def end(self, state: Callable[[], State]) -> None:
@@ -114,11 +110,9 @@ class FileCheckpoint(Checkpoint):
         self._done.append(self._loop(state))
 
     def _loop(self, state: Callable[[], State]) -> dict[str, Any]:
-        return {"stage": self._stage, "state": _with_arrays(state())}
-
-    def _is_time(self) -> bool:
-        """Never while loops of the earlier run are still to come: the file has more by then."""
-        return not self._earlier and time.monotonic() - self._written >= self._pause
+        """A loop as a file can hold it, apart from what the fit goes on to change."""
+        arrays = _convert(state(), torch.Tensor, lambda tensor: tensor.cpu().numpy().copy())
+        return {"stage": self._stage, "state": arrays}
 
     def _write(self, loops: list[dict[str, Any]]) -> None:
         started = time.monotonic()
@@ -127,19 +121,10 @@ class FileCheckpoint(Checkpoint):
         self._pause = max(SECONDS, TIMES_AS_LONG * (self._written - started))
 
 
-def _with_arrays(value: Any) -> Any:
-    """A state as a file can hold it, apart from what the fit goes on to change."""
-    if isinstance(value, torch.Tensor):
-        return value.cpu().numpy().copy()
+def _convert(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
+    """Replace what is of one kind in a state."""
+    if isinstance(value, kind):
+        return function(value)
     if isinstance(value, dict):
-        return {key: _with_arrays(item) for key, item in value.items()}
-    return [_with_arrays(item) for item in value] if isinstance(value, list) else value
-
-
-def _with_tensors(value: Any) -> Any:
-    """A state with tensors in torch's own memory, as before: their place decides last bits."""
-    if isinstance(value, np.ndarray):
-        return torch.from_numpy(value).clone()
-    if isinstance(value, dict):
-        return {key: _with_tensors(item) for key, item in value.items()}
-    return [_with_tensors(item) for item in value] if isinstance(value, list) else value
+        return {key: _convert(item, kind, function) for key, item in value.items()}
+    return [_convert(item, kind, function) for item in value] if isinstance(value, list) else value

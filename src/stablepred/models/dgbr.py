@@ -7,10 +7,10 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from stablepred._random import RandomState, torch_generator
-from stablepred._validation import FloatArray, check_one_of
+from stablepred._validation import check_one_of
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
@@ -20,15 +20,14 @@ from stablepred.heads.choice import Recipe
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.gbr import PAPER
-from stablepred.models.paper import (
-    PaperClassifier,
-    Run,
+from stablepred.models.entry import (
     check_balancing_parameters,
     check_hidden,
     keeps_solver_head,
     start_network,
 )
+from stablepred.models.gbr import PAPER
+from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
 
@@ -36,7 +35,7 @@ storable(FrozenWeights)
 
 
 @storable
-class DGBRClassifier(PaperClassifier):
+class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
     Joins a deep auto-encoder, weights that balance its embedding for every feature as treatment,
@@ -91,6 +90,8 @@ class DGBRClassifier(PaperClassifier):
     >>> model.transform(train.X).shape
     (1000, 10)
     """
+
+    transform = transform_rows
 
     def __init__(
         self,
@@ -154,10 +155,6 @@ class DGBRClassifier(PaperClassifier):
         the effective sample size: the guards only warn.
         """
         return cls(**PAPER | PAPER_NETWORK | params)
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """phi(X), the embedding: (n_samples, hidden[-1])."""
-        return self._embed(self._binary_features(X))
 
     def _check_parameters(self) -> None:
         check_balancing_parameters(self)

@@ -3,22 +3,22 @@
 import os
 from collections.abc import Sequence
 
-from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from stablepred._random import RandomState, torch_generator
-from stablepred._validation import FloatArray, check_at_least, check_one_of
+from stablepred._validation import check_at_least, check_one_of
 from stablepred.core.sequential import start_solution, train_encoder
 from stablepred.heads.choice import Recipe
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.paper import PaperClassifier, Run, check_hidden, start_network
-from stablepred.models.stages import check_common_parameters
+from stablepred.models.entry import check_common_parameters, check_hidden, start_network
+from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
 
 
 @storable
-class DLRClassifier(PaperClassifier):
+class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep auto-encoder and logistic regression trained together, without balancing.
 
     Minimises L_Pre + reconstruction * L_AE + l2 ||beta||^2 + l1 ||beta||_1
@@ -46,6 +46,8 @@ class DLRClassifier(PaperClassifier):
     encoders_ : list of one list of (matrix, bias) pairs
     others : as in :class:`GBRClassifier`; ``sample_weight_`` is one for every row.
     """
+
+    transform = transform_rows
 
     def __init__(
         self,
@@ -77,10 +79,6 @@ class DLRClassifier(PaperClassifier):
         self.verbose = verbose
         self.dichotomize = dichotomize
         self.checkpoint = checkpoint
-
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """phi(X), the embedding: (n_samples, hidden[-1])."""
-        return self._embed(self._binary_features(X))
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)

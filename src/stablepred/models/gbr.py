@@ -8,12 +8,8 @@ from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.paper import (
-    PaperClassifier,
-    Run,
-    check_balancing_parameters,
-    keeps_solver_head,
-)
+from stablepred.models.entry import check_balancing_parameters, keeps_solver_head
+from stablepred.models.paper import PaperClassifier, Run
 from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
 

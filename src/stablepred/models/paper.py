@@ -1,7 +1,7 @@
 """What the paper's three classifiers share: the way in, the last steps of a fit, and prediction."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Self
@@ -12,16 +12,12 @@ import torch
 from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import check_cv
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import (
     BoolArray,
     FloatArray,
-    check_at_least,
     check_binary,
-    check_one_of,
     check_sample_weight,
     column_names,
     fit_atomically,
@@ -30,37 +26,35 @@ from stablepred._validation import (
 )
 from stablepred.core.loop import Settings, Solution
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
-from stablepred.core.objective import Strengths
-from stablepred.core.sharding import LOCAL, current_shards
 from stablepred.core.threads import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
 from stablepred.heads.choice import (
-    Fold,
     Folds,
     Heads,
     Predictor,
     Recipe,
     choose_recipe,
-    shuffled_folds,
 )
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
 from stablepred.models.checkpoints import fit_checkpoint, identity_of
-from stablepred.models.progress import fit_progress
-from stablepred.models.stages import (
+from stablepred.models.entry import (
     check_common_parameters,
     draw_seed,
+    encode_outcome,
     limit_resources,
+    make_folds,
+    make_settings,
     prepare_sample,
     report_balance,
-    warn_about_fit,
 )
+from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_classifier
+from stablepred.models.warnings import warn_about_fit
 from stablepred.sample import Sample, add_products
 from stablepred.tables.counting import count_patterns
-from stablepred.validation.environments import is_constant
 
 
 @dataclass(frozen=True)
@@ -257,8 +251,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self._warn_if_constant(sample, predictor)
 
     def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
-        found = predictor.probability(sample, sample.features)
-        if sample.shards is LOCAL and is_constant(found.cpu().numpy(), sample.y.cpu().numpy()):
+        if predictor.is_constant(sample):
             network = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
@@ -321,6 +314,11 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         layers: list[Layer] = [(torch.tensor(a), torch.tensor(b)) for a, b in self.encoders_[0]]
         return apply_layers(wide, layers).numpy()
 
+    @property
+    def _n_features_out(self) -> int:
+        """Width of the embedding, for the names of ``transform``'s columns."""
+        return len(self.encoders_[0][-1][1])
+
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as an ONNX file (needs the extra ``onnx``).
 
@@ -344,91 +342,6 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         check_common_parameters(self)
 
 
-# --- pieces of the way in ---
-
-
-def check_balancing_parameters(estimator: Any) -> None:
-    """The rules for the parameters that GBR and DGBR share."""
-    check_common_parameters(estimator)
-    check_one_of(estimator, "solver", ("sequential", "alternating"))
-    check_one_of(estimator, "refit", ("auto", False, "weighted"))
-    check_one_of(estimator, "order", (1, 2))
-    check_one_of(estimator, "fit_intercept", (True, False))
-    if isinstance(estimator.l1, str):
-        check_one_of(estimator, "l1", ("auto",))
-    else:
-        check_at_least(estimator, "l1", 0)
-
-
-def check_hidden(hidden: Any) -> None:
-    """Refuse what are no widths of layers."""
-    if hidden is None:
-        return
-    listed = isinstance(hidden, Sequence | np.ndarray) and not isinstance(hidden, str)
-    widths: tuple[Any, ...] = tuple(hidden) if listed else ()
-    integers = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
-    if not widths or not integers:
-        raise InputError(
-            "hidden must name at least one layer, each an integer number of units, for example "
-            f"(10, 10); it is {hidden!r}."
-        )
-
-
-def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArray:
-    """The outcome as 0/1; sets ``classes_``, of all processes that hold rows."""
-    check_classification_targets(labels)
-    present = column_or_1d(labels)[weight > 0]
-    shards = current_shards()
-    distinct = np.unique(present)
-    if shards is not LOCAL:
-        everywhere = [np.array(other) for other in shards.exchange(distinct.tolist())]
-        distinct = np.unique(np.concatenate(everywhere).astype(distinct.dtype))
-    estimator.classes_ = distinct
-    if len(distinct) > 2:
-        kind = type_of_target(present, input_name="y")
-        if shards is not LOCAL:
-            kind = f"multiclass, with {distinct.tolist()[:5]} over all shards"
-        raise InputError(
-            f"Only binary classification is supported. The type of the target is {kind}."
-        )
-    if len(distinct) < 2:
-        raise InputError(
-            f"y must have two classes, but only one class is left: {distinct.tolist()}. "
-            "Check the outcome column and the sample_weight."
-        )
-    return (labels == distinct[1]).astype(np.float64)
-
-
-def make_settings(estimator: Any) -> Settings:
-    """The solver's settings from the parameters; lambda 5 is zero while it is to be chosen."""
-    names = Strengths.__dataclass_fields__.keys() & vars(estimator).keys()
-    strengths = {name: getattr(estimator, name) for name in names}
-    if strengths.get("l1") == "auto":
-        strengths["l1"] = 0.0
-    return Settings(
-        Strengths(**{name: float(value) for name, value in strengths.items()}),
-        fit_intercept=estimator.fit_intercept,
-        least_share=getattr(estimator, "min_effective_share", 0.0),
-        max_iter=estimator.max_iter,
-        tol=estimator.tol,
-    )
-
-
-def make_folds(
-    estimator: Any, sample: Sample, x: FloatArray, labels: Any, weight: FloatArray, seed: int
-) -> Callable[[], Iterator[Fold]]:
-    """Inner folds: shuffled ones for a number, the splitter's own rows otherwise."""
-
-    def folds() -> Iterator[Fold]:
-        if isinstance(estimator.cv, Integral):
-            yield from shuffled_folds(sample, int(estimator.cv), seed)
-            return
-        for train, test in check_cv(estimator.cv, labels, classifier=True).split(x, labels):
-            yield sample.share_of_rows(train, weight), sample.share_of_rows(test, weight)
-
-    return folds
-
-
 def encoder_in_user_order(
     sample: Sample, network: AutoEncoder
 ) -> list[tuple[FloatArray, FloatArray]]:
@@ -441,16 +354,6 @@ def encoder_in_user_order(
     return [(np.hstack([features, weight[:, p:]]), bias), *layers[1:]]
 
 
-def keeps_solver_head(estimator: Any) -> bool:
-    """Whether Algorithm 1's own beta is the result: neither lambda 5 nor the refit is chosen."""
-    fixed = estimator.l1 != "auto" and estimator.refit is False
-    return bool(estimator.solver == "alternating" and fixed)
-
-
-def start_network(
-    hidden: Sequence[int] | None, sample: Sample, generator: torch.Generator
-) -> AutoEncoder:
-    """The starting values of one auto-encoder."""
-    width = max(2, sample.n_features // 2)
-    widths = (width, width) if hidden is None else tuple(map(int, hidden))
-    return AutoEncoder.random(sample.x.shape[1], widths, generator, sample.device)
+def transform_rows(self: PaperClassifier, X: ArrayLike) -> FloatArray:
+    """phi(X), the embedding: (n_samples, hidden[-1])."""
+    return self._embed(self._binary_features(X))

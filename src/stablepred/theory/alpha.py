@@ -8,31 +8,24 @@ equalities there and are upper bounds: the docstrings say what was counted.
 """
 
 from collections.abc import Hashable
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import (
-    FloatArray,
-    check_binary,
-    check_feature_count,
-    check_integer,
-    check_weights,
-)
-from stablepred.weights.raw import imbalance
+from stablepred.theory import checks
+from stablepred.theory.checks import FloatArray
+from stablepred.weights.raw import RawSums
 
 
 class MaximumImbalance(NamedTuple):
-    """The largest gap between two weighted means, and where it is."""
+    """The largest gap between two weighted means, and the names (else indices) of its features."""
 
     value: float
-    treatment: Hashable
-    """The feature whose two sides are compared: its name in a frame, else its index."""
-    covariate: Hashable
-    """The feature whose mean differs between them."""
+    treatment: Hashable  #: j, the feature whose two sides are compared.
+    covariate: Hashable  #: k, the feature whose mean differs between them.
 
 
 def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
@@ -48,40 +41,38 @@ def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
     w : array of shape (n,)
         Row weights of any scale.
 
-    Returns
-    -------
-    MaximumImbalance
-        ``value``, ``treatment`` (j) and ``covariate`` (k).
-
     Notes
     -----
-    A feature that is constant under the weights has no second side to compare with; as a
-    treatment it is skipped. Only where all features are constant, so that nothing can be
-    compared at all, the value is 1 by the footnote to ``lemma:alpha``, and treatment and covariate
-    are None. (Taken literally, the footnote's 0/0 = 1 would give 1 - 1 = 0 for the single
-    pattern of all ones and 1 for the others; the paper concludes 1 for all, as is done here.)
+    A feature that is constant under the weights has no second side to compare with and is skipped
+    as a treatment. Where all features are constant, the value is 1 by the footnote to
+    ``lemma:alpha``, and treatment and covariate are None. (Taken literally, the footnote's 0/0 = 1
+    would give 1 - 1 = 0 for the single pattern of all ones; the paper concludes 1 for all.)
     """
-    x, names = check_binary(X)
-    weights = check_weights(w, len(x))
+    x, names = checks.check_binary(X)
+    weights = checks.check_weights(w, len(x))
     if x.shape[1] < 2:
         raise InputError("X has one feature; an imbalance needs at least two to compare.")
-    weights = weights / weights.sum()
-    # The same tolerance as in core.balancing, whose rows are zero for constant treatments.
-    varies = np.minimum(weights @ x, weights @ (1 - x)) > 1e-12
-    if not varies.any():
-        return MaximumImbalance(1.0, None, None)
-    gaps = np.abs(imbalance(torch.from_numpy(x), torch.from_numpy(weights)).numpy())
-    np.fill_diagonal(gaps, -1.0)
-    gaps[~varies] = -1.0  # a true gap of zero goes before a pair that cannot be compared
+    sums = RawSums.of(torch.from_numpy(x), torch.from_numpy(weights / weights.sum()))
+    gaps = compare_means(sums.gram.numpy(), sums.on.numpy(), sums.off.numpy())
     j, k = divmod(int(gaps.argmax()), x.shape[1])
+    if gaps[j, k] < 0:
+        return MaximumImbalance(1.0, None, None)
     return MaximumImbalance(float(gaps[j, k]), names[j], names[k])
 
 
-@overload
-def imbalance_bound(p: int, m: int) -> float: ...
-@overload
-def imbalance_bound(p: int, m: ArrayLike) -> float | FloatArray: ...
-def imbalance_bound(p: int, m: Any) -> float | FloatArray:
+def compare_means(gram: FloatArray, on: FloatArray, off: FloatArray) -> FloatArray:
+    """|mean of x_k where x_j = 1 - mean of x_k where x_j = 0| for all j, k: (..., p, p).
+
+    From the sums x'diag(w)x (..., p, p), w'x and w'(1 - x) (..., p). It is -1 where j = k and
+    where a side of j has no weight.
+    """
+    comparable = (np.minimum(on, off) > 1e-12 * (on + off))[..., None]
+    left, right = (np.where(comparable, side[..., None], 1.0) for side in (on, off))
+    gaps = np.abs(gram / left - (on[..., None, :] - gram) / right)
+    return np.where(comparable & ~np.eye(gram.shape[-1], dtype=np.bool_), gaps, -1.0)
+
+
+def imbalance_bound(p: int, m: ArrayLike) -> Any:
     """g(p, m), the largest alpha that m missing patterns can cause (``lemma:alpha``, eq. 12).
 
         g(p, m) = 2^{p-2} / (2^{p-1} - m) - 1/2                   0 <= m <= 2^{p-2}
@@ -93,11 +84,7 @@ def imbalance_bound(p: int, m: Any) -> float | FloatArray:
     p : int
         Number of features, at least 2.
     m : int or array of int
-        Number of missing patterns, 0 to 2^p - 1.
-
-    Returns
-    -------
-    float, or ndarray of the shape of ``m``
+        Number of missing patterns, 0 to 2^p - 1. The result has its shape.
 
     Notes
     -----
@@ -107,26 +94,18 @@ def imbalance_bound(p: int, m: Any) -> float | FloatArray:
     is 1, while alpha has mean 0.5154 over the 12870 arrangements (:func:`imbalance_mean`). It is
     not the smallest: 50 of those arrangements have alpha = 0 (in 8 of them one feature is
     constant). And it is not the smallest over W for a given X: docs/theory.md has eight patterns
-    of four features with alpha = 1/2 under 1 / P^(x) and 1/3 under other weights.
-
-    At m = 2^p - 1 one pattern is left and every comparison is 0/0; the value is 1 by the paper's
-    footnote.
+    of four features with alpha = 1/2 under 1 / P^(x) and 1/3 under other weights. (At m = 2^p - 1
+    one pattern is left and every comparison is 0/0; the value is 1 by the paper's footnote.)
     """
-    features = check_integer(p, "p", 2, 10_000)
-    patterns = 2**features
-    if np.ndim(m) == 0:
-        missing = check_integer(m[()] if isinstance(m, np.ndarray) else m, "m", 0, patterns - 1)
-        return float(bound_at_share(np.array([missing / patterns]))[0])
-    several = _check_integers(m, "m")
-    if several.size and not (several.min() >= 0 and int(several.max()) < patterns):
-        raise InputError(
-            f"m must be between 0 and 2**p - 1 = {patterns - 1}, "
-            f"but goes from {several.min()} to {several.max()}."
-        )
-    return bound_at_share(np.ldexp(several.astype(np.float64), -features))
+    patterns = 2 ** checks.check_integer(p, "p", 2, 10_000)
+
+    def bound(each: Any) -> FloatArray:
+        return bound_at_share(checks.check_integer(each, "m", 0, patterns - 1) / patterns)
+
+    return _map_numbers(bound, m)
 
 
-def bound_at_share(missing_share: FloatArray) -> FloatArray:
+def bound_at_share(missing_share: float | FloatArray) -> FloatArray:
     """The bound g as a function of r = m / 2^p alone, in a form without cancellation.
 
     Multiplied out: r / (1 - 2r) up to 1/4, then 1 / (3 - 4r) up to 1/2, then 1.
@@ -136,33 +115,21 @@ def bound_at_share(missing_share: FloatArray) -> FloatArray:
     return np.where(missing_share <= 0.25, low / (1 - 2 * low), 1 / (3 - 4 * middle))
 
 
-def _check_integers(values: Any, name: str) -> NDArray[Any]:
-    """An array of integers, or an error that names it."""
-    array = np.asarray(values)
-    whole = array.dtype.kind in "iu" or (
-        array.dtype.kind == "f" and bool((np.isfinite(array) & (array == np.round(array))).all())
-    )
-    if not whole and array.size:
-        raise InputError(f"{name} must be integers, but is {values!r}.")
-    return array
+def _map_numbers(function: Any, *numbers: Any) -> Any:
+    """The float that ``function`` gives for each of the numbers, which are broadcast."""
+    values = np.asarray(np.frompyfunc(function, len(numbers), 1)(*numbers), dtype=np.float64)
+    return float(values) if values.ndim == 0 else values
 
 
 def missing_distribution(n: int, p: int) -> FloatArray:
-    """Distribution of m, all compositions of n being equally likely (``thm:mean_alpha``).
+    """Distribution of m = 0 ... 2^p - 1, all compositions of n being equally likely.
 
-        P(m) = C(2^p, m) C(n - 1, 2^p - 1 - m) / C(n + 2^p - 1, 2^p - 1),   m = 0 ... 2^p - 1
+        P(m) = C(2^p, m) C(n - 1, 2^p - 1 - m) / C(n + 2^p - 1, 2^p - 1)      (``thm:mean_alpha``)
 
     Parameters
     ----------
-    n : int
-        Number of rows, at least 1.
-    p : int
-        Number of features, 2 to 20.
-
-    Returns
-    -------
-    ndarray of shape (2^p,)
-        P(m); it sums to one.
+    n, p : int
+        Number of rows, at least 1, and of features, 2 to 20.
 
     Notes
     -----
@@ -170,14 +137,11 @@ def missing_distribution(n: int, p: int) -> FloatArray:
     assumption. Rows drawn one by one make even splits far more likely and patterns are missing
     far less often: see :func:`multinomial_imbalance`.
     """
-    rows, features = check_integer(n, "n", 1), check_feature_count(p)
-    missing, probabilities = _missing_probabilities(rows, features)
-    everywhere = np.zeros(2**features)
-    everywhere[missing] = probabilities
-    return everywhere
+    missing, probabilities = _missing_probabilities(n, p)
+    return np.asarray(np.bincount(missing, probabilities, 2 ** int(p)), dtype=np.float64)
 
 
-def _missing_probabilities(n: int, p: int) -> tuple[NDArray[np.int64], FloatArray]:
+def _missing_probabilities(n: Any, p: Any) -> tuple[NDArray[np.int64], FloatArray]:
     """The m whose probability is not zero in floating point, and the probabilities.
 
     The number of observed patterns q = 2^p - m is hypergeometric, with
@@ -189,7 +153,7 @@ def _missing_probabilities(n: int, p: int) -> tuple[NDArray[np.int64], FloatArra
     further than t from the mean have probability under 2 exp(-2 t^2 / min(n, 2^p)); at
     t = 20 sqrt(min(n, 2^p)) that is smaller than any float.
     """
-    patterns = 2**p
+    n, patterns = checks.check_integer(n, "n", 1), 2 ** checks.check_feature_count(p)
     most = min(n, patterns)
     mode = min(max((patterns + 1) * (n + 1) // (patterns + n + 1), 1), most)
     reach = int(20 * most**0.5) + 2
@@ -202,11 +166,7 @@ def _missing_probabilities(n: int, p: int) -> tuple[NDArray[np.int64], FloatArra
     return patterns - np.arange(lowest, highest + 1), probabilities / probabilities.sum()
 
 
-@overload
-def expected_imbalance(n: int, p: int) -> float: ...
-@overload
-def expected_imbalance(n: ArrayLike, p: ArrayLike) -> float | FloatArray: ...
-def expected_imbalance(n: Any, p: Any) -> float | FloatArray:
+def expected_imbalance(n: ArrayLike, p: ArrayLike) -> Any:
     """E[alpha] over random samples of n rows (``thm:mean_alpha``, eq. 11).
 
         E[alpha] = sum_m P(m) g(p, m)
@@ -218,12 +178,8 @@ def expected_imbalance(n: Any, p: Any) -> float | FloatArray:
     n : int or array of int
         Number of rows, at least 1; a million is fine.
     p : int or array of int
-        Number of features, 2 to 20. ``n`` and ``p`` are broadcast: the paper's figure is
-        ``expected_imbalance(rows[:, None], np.arange(3, 12))``.
-
-    Returns
-    -------
-    float, or ndarray of the broadcast shape
+        Number of features, 2 to 20. ``n`` and ``p`` are broadcast, and the result has their shape:
+        the paper's figure is ``expected_imbalance(rows[:, None], np.arange(3, 12))``.
 
     Notes
     -----
@@ -232,16 +188,9 @@ def expected_imbalance(n: Any, p: Any) -> float | FloatArray:
     under the paper's equally likely compositions. Its slow fall, like 1 / n, is the price of
     that assumption; see :func:`multinomial_imbalance`.
     """
-    rows, features = np.broadcast_arrays(_check_integers(n, "n"), _check_integers(p, "p"))
-    values = np.array(
-        [
-            _expect_imbalance(check_integer(a, "n", 1), check_feature_count(b))
-            for a, b in zip(rows.flat, features.flat, strict=True)
-        ]
-    ).reshape(rows.shape)
-    return float(values) if values.ndim == 0 else values
 
+    def expect(rows: Any, features: Any) -> float:
+        missing, probabilities = _missing_probabilities(rows, features)
+        return float(probabilities @ bound_at_share(missing / 2**features))
 
-def _expect_imbalance(n: int, p: int) -> float:
-    missing, probabilities = _missing_probabilities(n, p)
-    return float(probabilities @ bound_at_share(missing / 2**p))
+    return _map_numbers(expect, n, p)

@@ -1,7 +1,6 @@
 """Alpha over random arrangements of missing patterns, under the weights 1 / P^(x).
 
-Under these weights every observed pattern carries the same weight, so that alpha depends on the
-set of observed patterns alone.
+Every observed pattern then carries the same weight, so that alpha depends on their set alone.
 """
 
 from typing import NamedTuple
@@ -10,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from stablepred.theory.alpha import bound_at_share
+from stablepred.theory.alpha import bound_at_share, compare_means
 from stablepred.theory.checks import FloatArray, check_feature_count, check_integer
-
-# All sets of missing patterns are enumerated up to here; for p = 5 there would be 2**32.
-MOST_ENUMERATED = 4
 
 # Patterns expanded into rows at a time; bounds the memory for large p.
 CHUNK = 1 << 16
@@ -25,9 +21,9 @@ RandomState = int | np.random.RandomState | None
 class MultinomialImbalance(NamedTuple):
     """Simulated means, each with its standard error."""
 
-    alpha: float
+    alpha: float  #: Mean of alpha under 1 / P^(x).
     alpha_error: float
-    bound: float
+    bound: float  #: Mean of g(p, m), to be compared with :func:`expected_imbalance`.
     bound_error: float
 
 
@@ -37,33 +33,22 @@ def imbalance_mean(
     """Mean of alpha over the arrangements of m missing patterns, under the weights 1 / P^(x).
 
     All C(2^p, m) sets of missing patterns count the same. Up to p = 4 they are all enumerated and
-    the mean is exact; beyond, it is the mean over random sets.
+    the mean is exact; beyond, it is the mean over random sets. :func:`imbalance_bound` is the
+    largest alpha over the same sets; constant features count as in :func:`maximum_imbalance`.
 
     Parameters
     ----------
-    p : int
-        Number of features, 2 to 20.
-    m : int
-        Number of missing patterns, 0 to 2^p - 1.
+    p, m : int
+        Number of features, 2 to 20, and of missing patterns, 0 to 2^p - 1.
     n_draws : int, default=1000
         Number of random sets where p is over 4. As alpha lies in [0, 1], the standard error is at
         most 1 / (2 sqrt(n_draws)).
     random_state : int, RandomState or None
         Seed of these sets.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    It stands beside :func:`imbalance_bound`, which is the largest alpha over the same
-    arrangements. As in :func:`maximum_imbalance`, constant features are skipped as
-    treatments, and alpha is 1 where all are constant.
     """
     features = check_feature_count(p)
     missing = check_integer(m, "m", 0, 2**features - 1)
-    if features <= MOST_ENUMERATED:
+    if features <= 4:  # for p = 5 there are 2**32 sets
         return float(np.mean(enumerate_alphas(features, missing)))
     draws = check_integer(n_draws, "n_draws", 1)
     rng = _generator(random_state)
@@ -81,36 +66,22 @@ def multinomial_imbalance(
 
     Parameters
     ----------
-    n : int
-        Number of rows, at least 1.
-    p : int
-        Number of features, 2 to 20.
+    n, p : int
+        Number of rows, at least 1, and of features, 2 to 20.
     n_draws : int, default=1000
         Number of samples.
     random_state : int, RandomState or None
         Seed of the samples.
-
-    Returns
-    -------
-    MultinomialImbalance
-        ``alpha``, the mean of alpha under 1 / P^(x); ``bound``, the mean of g(p, m), to be
-        compared with :func:`expected_imbalance`; and their standard errors.
     """
     rows, features = check_integer(n, "n", 1), check_feature_count(p)
     draws, rng = check_integer(n_draws, "n_draws", 2), _generator(random_state)
-    alphas, missing = np.empty(draws), np.empty(draws)
+    values = np.empty((2, draws))  # alpha and its bound, in every sample
     for i in range(draws):
-        seen = np.zeros(2**features, dtype=np.bool_)
-        seen[rng.integers(2**features, size=rows)] = True
-        observed = np.flatnonzero(seen)
-        alphas[i] = _alphas(_gram(observed, features)[None], len(observed))[0]
-        missing[i] = 2**features - len(observed)
-    bounds = bound_at_share(missing / 2**features)
-    return MultinomialImbalance(*_mean_and_error(alphas), *_mean_and_error(bounds))
-
-
-def _mean_and_error(values: FloatArray) -> tuple[float, float]:
-    return float(values.mean()), float(values.std(ddof=1) / len(values) ** 0.5)
+        observed = np.flatnonzero(np.bincount(rng.integers(2**features, size=rows)))
+        values[0, i] = _alphas(_gram(observed, features), len(observed))
+        values[1, i] = bound_at_share(1 - len(observed) / 2**features)
+    means, errors = values.mean(axis=1), values.std(axis=1, ddof=1) / draws**0.5
+    return MultinomialImbalance(*np.column_stack([means, errors]).ravel().tolist())
 
 
 def _generator(random_state: RandomState) -> np.random.Generator:
@@ -124,11 +95,8 @@ def _bits(codes: NDArray[np.int64], p: int) -> FloatArray:
 
 def _gram(codes: NDArray[np.int64], p: int) -> FloatArray:
     """X'X of the patterns with these numbers, in bounded memory: (p, p)."""
-    total = np.zeros((p, p))
-    for start in range(0, len(codes), CHUNK):
-        x = _bits(codes[start : start + CHUNK], p)
-        total += x.T @ x
-    return total
+    parts = (_bits(codes[start : start + CHUNK], p) for start in range(0, len(codes), CHUNK))
+    return sum((x.T @ x for x in parts), np.zeros((p, p)))
 
 
 def _random_gram(p: int, m: int, rng: np.random.Generator) -> FloatArray:
@@ -137,9 +105,7 @@ def _random_gram(p: int, m: int, rng: np.random.Generator) -> FloatArray:
     drawn = _gram(rng.choice(2**p, size=min(m, left), replace=False, shuffle=False), p)
     if left <= m:
         return drawn
-    everything = np.full((p, p), 2.0 ** (p - 2))
-    np.fill_diagonal(everything, 2.0 ** (p - 1))
-    return everything - drawn
+    return 2.0 ** (p - 2) * (1 + np.eye(p)) - drawn
 
 
 def enumerate_alphas(p: int, m: int) -> FloatArray:
@@ -152,11 +118,7 @@ def enumerate_alphas(p: int, m: int) -> FloatArray:
 
 
 def _alphas(grams: FloatArray, observed: int) -> FloatArray:
-    """Compute alpha under equal weight on each pattern, from their X'X: (s, p, p) -> (s,)."""
-    on = np.diagonal(grams, axis1=1, axis2=2)  # (s, p)
-    varies = (on > 0) & (on < observed)
-    safe = np.where(varies, on, 1)[:, :, None], np.where(varies, observed - on, 1)[:, :, None]
-    gaps = np.abs(grams / safe[0] - (on[:, None, :] - grams) / safe[1])
-    gaps *= varies[:, :, None] & ~np.eye(grams.shape[1], dtype=np.bool_)
-    alphas: FloatArray = np.where(varies.any(axis=1), gaps.max(axis=(1, 2)), 1.0)
-    return alphas
+    """Compute alpha under equal weight on each pattern, from X'X: (..., p, p) -> (...)."""
+    on = np.diagonal(grams, axis1=-2, axis2=-1)
+    largest = compare_means(grams, on, observed - on).max(axis=(-2, -1))
+    return np.where(largest < 0, 1.0, largest)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from stablepred.exceptions import InputError
-
-# Beyond this the set {0, 1}^p is too large to enumerate.
-MAX_FEATURES = 20
 
 FloatArray = NDArray[np.float64]
 Names = tuple[Hashable, ...]
@@ -26,34 +24,27 @@ def check_binary(X: Any) -> tuple[FloatArray, Names]:
         raise InputError(
             f"X must be a table with at least one row and one column, but has shape {raw.shape}."
         )
-    columns = getattr(X, "columns", None)
-    names: Names = tuple(range(raw.shape[1])) if columns is None else tuple(columns)
-    numbers = _as_numbers(raw)
-    wrong = ~((numbers == 0) | (numbers == 1))
+    loose = raw.flat if raw.dtype.kind == "O" else ()
+    try:
+        # Strings are refused even if they look like numbers.
+        if raw.dtype.kind not in "biufO" or any(isinstance(v, str | bytes) for v in loose):
+            raise TypeError
+        numbers = raw.astype(np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"X must hold the numbers 0 and 1, but holds values of another kind (dtype {raw.dtype})"
+            ". Encode strings and dates as 0/1 columns first, and fill missing values."
+        ) from None
+    names: Names = tuple(getattr(X, "columns", range(raw.shape[1])))
+    wrong = ~np.isin(numbers, (0, 1))
     if wrong.any():
         column = int(np.flatnonzero(wrong.any(axis=0))[0])
-        examples = ", ".join(
-            f"{value:g}" for value in np.unique(numbers[wrong[:, column], column])[:3]
-        )
+        found = [f"{value:g}" for value in np.unique(numbers[wrong[:, column], column])[:3]]
         raise InputError(
-            f"feature {names[column]!r} must be 0/1, but holds {examples}. "
+            f"feature {names[column]!r} must be 0/1, but holds {', '.join(found)}. "
             "Apply a Dichotomizer first, or leave the feature out."
         )
     return numbers, names
-
-
-def _as_numbers(raw: NDArray[Any]) -> FloatArray:
-    """The table as floats; strings are refused even if they look like numbers."""
-    strings = raw.dtype.kind == "O" and any(isinstance(value, str | bytes) for value in raw.flat)
-    if raw.dtype.kind in "biufO" and not strings:
-        try:
-            return raw.astype(np.float64)
-        except (TypeError, ValueError):
-            pass
-    raise InputError(
-        f"X must hold the numbers 0 and 1, but holds values of another kind (dtype {raw.dtype}). "
-        "Encode strings and dates as 0/1 columns first, and fill missing values."
-    )
 
 
 def check_weights(w: ArrayLike, n: int) -> FloatArray:
@@ -79,28 +70,18 @@ def check_weights(w: ArrayLike, n: int) -> FloatArray:
 
 def check_integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
     """``value`` as an int between ``low`` and ``high``, or an error that names it."""
-    found = _as_integer(value)
-    if found is None:
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not (isinstance(value, Integral) or float(value).is_integer()):
         raise InputError(f"{name} must be an integer, but is {value!r}.")
-    if found < low or (high is not None and found > high):
+    if value < low or (high is not None and value > high):
         limits = f"at least {low}" if high is None else f"between {low} and {high}"
-        raise InputError(f"{name} must be {limits}{why}, but is {found}.")
-    return found
+        raise InputError(f"{name} must be {limits}{why}, but is {int(value)}.")
+    return int(value)
 
 
-def _as_integer(value: Any) -> int | None:
-    if isinstance(value, bool | np.bool_):
-        return None
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return int(value)
-    return None
-
-
-def check_feature_count(p: Any, low: int = 2) -> int:
+def check_feature_count(p: Any) -> int:
     """``p`` where all of {0, 1}^p is enumerated."""
-    return check_integer(p, "p", low, MAX_FEATURES, why=" (there are 2**p patterns to enumerate)")
+    return check_integer(p, "p", 2, 20, why=" (there are 2**p patterns to enumerate)")
 
 
 def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
@@ -109,7 +90,7 @@ def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if math.isnan(number) or number < 0 or (finite and math.isinf(number)):
+    if not number >= 0 or (finite and math.isinf(number)):
         kind = "a finite number" if finite else "a number"
         raise InputError(f"{name} must be {kind} of at least 0, but is {value!r}.")
     return number

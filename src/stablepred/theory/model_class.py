@@ -5,28 +5,20 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import FloatArray, check_bound, check_integer
-
-Layer = tuple[FloatArray, FloatArray]  # A (d_out, d_in), b (d_out,)
+from stablepred.theory.checks import check_bound, check_integer
 
 
 class ModelClass(NamedTuple):
     """All models whose norms are within these bounds."""
 
     p: int
-    hidden: tuple[int, ...]
-    """Widths d_1 ... d_K of the encoder's layers; empty for a model linear in the features."""
-    beta_l2: float
-    """On ||beta||_2^2: lambda_4."""
-    beta_l1: float
-    """On ||beta||_1: lambda_5."""
-    network: float
-    """On sum_k ||A_k||_F^2: lambda_7."""
-    biases: tuple[float, ...]
-    """On ||b_k||_2: M_k, one for each layer."""
+    hidden: tuple[int, ...]  # d_1 ... d_K; empty for a model linear in the features
+    beta_l2: float  # on ||beta||_2^2: lambda_4
+    beta_l1: float  # on ||beta||_1: lambda_5
+    network: float  # on sum_k ||A_k||_F^2: lambda_7
+    biases: tuple[float, ...]  # on ||b_k||_2: M_k, one for each layer
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -37,11 +29,6 @@ class ModelClass(NamedTuple):
     def beta_reach(self) -> float:
         """min(sqrt(lambda_4 l_K), lambda_5); no |beta'[phi; 1]| is larger, as 0 <= phi <= 1."""
         return min(math.sqrt(self.beta_l2 * self.widths[-1]), self.beta_l1)
-
-    @property
-    def largest_loss(self) -> float:
-        """log(1 + exp(beta_reach)), the logistic loss of the worst model on the worst row."""
-        return float(np.logaddexp(0.0, self.beta_reach))
 
     def complexity(self, n: int) -> float:
         """The Rademacher term for n rows."""
@@ -54,36 +41,26 @@ class ModelClass(NamedTuple):
 
 
 def make_class(
-    p: int,
-    hidden: Sequence[int],
-    beta_l2: float,
-    beta_l1: float,
-    network: float,
-    biases: float | Sequence[float],
+    p: int, hidden: Sequence[int], beta_l2: float, beta_l1: float, network: float, biases: Any
 ) -> ModelClass:
-    """The class that bounds define, once checked."""
-    widths = tuple(check_integer(width, "every entry of hidden", 1) for width in hidden)
+    """The class that bounds define, once checked; ``biases`` is one number or one per layer."""
+    several = [biases] * len(hidden) if np.ndim(biases) == 0 else list(np.ravel(biases))
+    if len(several) != len(hidden):
+        raise InputError(
+            f"bias_bounds has {len(several)} entries, but the encoder has {len(hidden)} layers; "
+            "give one bound for each layer, or one number for all."
+        )
     found = ModelClass(
         p=check_integer(p, "p", 1),
-        hidden=widths,
+        hidden=tuple(check_integer(width, "every entry of hidden", 1) for width in hidden),
         beta_l2=check_bound(beta_l2, "beta_l2_bound", finite=False),
         beta_l1=check_bound(beta_l1, "beta_l1_bound", finite=False),
         network=check_bound(network, "network_bound"),
-        biases=_one_per_layer(biases, len(widths)),
+        biases=tuple(check_bound(bias, "every entry of bias_bounds") for bias in several),
     )
     if math.isinf(found.beta_reach):
         raise InputError("give a finite beta_l2_bound, a finite beta_l1_bound, or both.")
     return found
-
-
-def _one_per_layer(biases: float | Sequence[float], layers: int) -> tuple[float, ...]:
-    several = list(np.broadcast_to(biases, layers) if np.ndim(biases) == 0 else np.ravel(biases))
-    if len(several) != layers:
-        raise InputError(
-            f"bias_bounds has {len(several)} entries, but the encoder has {layers} layers; "
-            "give one bound for each layer, or one number for all."
-        )
-    return tuple(check_bound(bias, "every entry of bias_bounds") for bias in several)
 
 
 def smallest_class(model: Any) -> ModelClass:
@@ -97,7 +74,9 @@ def smallest_class(model: Any) -> ModelClass:
         raise InputError(
             f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
         )
-    layers = _find_encoder(model)
+    encoders = getattr(model, "encoders_", [])  # none, or a single one
+    on_features = not encoders or getattr(model, "head", "embedding") == "features"
+    layers = [] if on_features else encoders[0]  # of A (d_out, d_in) and b (d_out,)
     inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
     if inputs != coefficients.shape[1]:
         raise InputError(
@@ -113,22 +92,3 @@ def smallest_class(model: Any) -> ModelClass:
         network=float(sum((a**2).sum() for a, _ in layers)),
         biases=tuple(float(np.linalg.norm(b)) for _, b in layers),
     )
-
-
-def _find_encoder(model: Any) -> list[Layer]:
-    """The layers between the features and the head; none if the head is on the features."""
-    encoders = getattr(model, "encoders_", [])
-    if len(encoders) == 0 or getattr(model, "head", "embedding") == "features":
-        return []
-    if len({len(encoder) for encoder in encoders}) > 1:
-        raise InputError("the encoders differ in their number of layers; the bound needs one K.")
-    return [
-        _stack_layers(layer, first=k == 0) for k, layer in enumerate(zip(*encoders, strict=True))
-    ]
-
-
-def _stack_layers(layers: Sequence[Layer], first: bool) -> Layer:
-    """Several encoders' layers as one; after the first, each sees its own part of the input."""
-    matrices = [np.asarray(a, dtype=np.float64) for a, _ in layers]
-    bias = np.concatenate([np.asarray(b, dtype=np.float64) for _, b in layers])
-    return (np.vstack(matrices) if first else block_diag(*matrices)), bias

@@ -14,12 +14,9 @@ from stablepred.theory.checks import FloatArray, Names, check_binary, check_weig
 class Overlap(NamedTuple):
     """The result of :func:`overlap`, feature by feature and in total."""
 
-    features: Names
-    """Column names of a frame, else indices."""
-    holds: NDArray[np.bool_]
-    """Whether feature j takes both values beside every observed value of the others: (p,)."""
-    twin_share: FloatArray
-    """Share of the rows that are also seen with feature j flipped: (p,)."""
+    features: Names  #: Column names of a frame, else indices.
+    holds: NDArray[np.bool_]  #: Whether Assumption 2 holds for feature j: (p,).
+    twin_share: FloatArray  #: Share of the rows that are also seen with feature j flipped: (p,).
     observed_patterns: int
     possible_patterns: int
 
@@ -27,34 +24,25 @@ class Overlap(NamedTuple):
 class JointImbalance(NamedTuple):
     """The result of :func:`joint_imbalance`."""
 
-    patterns: FloatArray
-    """The observed patterns, one per row: (q, p)."""
-    epsilon: FloatArray
-    """epsilon_x of each of them: (q,)."""
-    unobserved: float
-    """Sum of |epsilon_x| over the patterns that were not observed."""
-    total: float
-    """Sum of |epsilon_x| over all of {0, 1}^p."""
+    patterns: FloatArray  #: The observed patterns, one per row: (q, p).
+    epsilon: FloatArray  #: epsilon_x of each of them: (q,).
+    unobserved: float  #: Sum of |epsilon_x| over the patterns that were not observed.
+    total: float  #: Sum of |epsilon_x| over all of {0, 1}^p.
 
 
-class _Distinct(NamedTuple):
-    patterns: FloatArray  # (q, p)
-    which: NDArray[np.intp]  # (n,) the pattern of each row
-    counts: NDArray[np.intp]  # (q,)
-
-
-def _find_distinct(x: FloatArray) -> _Distinct:
+def _find_distinct(x: FloatArray) -> tuple[FloatArray, NDArray[np.intp], NDArray[np.intp]]:
+    """The patterns (q, p), which of them each row has (n,), and their counts (q,)."""
     packed = np.packbits(x.astype(np.bool_), axis=1)
     _, first, which, counts = np.unique(
         packed, axis=0, return_index=True, return_inverse=True, return_counts=True
     )
-    return _Distinct(x[first], which.reshape(-1), counts)
+    return x[first], which.reshape(-1), counts
 
 
 def exact_weights(X: Any) -> FloatArray:
     """Weights that balance exactly when every pattern is observed (``thm1``, ``prop:svindep``).
 
-        W*_i = 1 / P^(x_i), scaled to mean 1:  w_i = n / (q c_i)
+        W*_i = 1 / P^(x_i), scaled to mean 1:  w_i = n / (q c_i),   i = 1 ... n
 
     with c_i the number of rows equal to row i and q the number of distinct rows. Each observed
     pattern then carries the same total weight.
@@ -64,11 +52,6 @@ def exact_weights(X: Any) -> FloatArray:
     X : array or frame of 0/1, shape (n, p)
         The features.
 
-    Returns
-    -------
-    ndarray of shape (n,)
-        The weights, mean 1.
-
     Notes
     -----
     If all 2^p patterns are observed, the weighted features are exactly independent, each with
@@ -76,10 +59,8 @@ def exact_weights(X: Any) -> FloatArray:
     the noisy features (``prop:yvindep``). If patterns are missing, neither follows: see
     :func:`maximum_imbalance` for what remains.
     """
-    x, _ = check_binary(X)
-    distinct = _find_distinct(x)
-    weights: FloatArray = len(x) / (len(distinct.counts) * distinct.counts[distinct.which])
-    return weights
+    _, which, counts = _find_distinct(check_binary(X)[0])
+    return np.divide(len(which), len(counts) * counts[which])
 
 
 def overlap(X: Any) -> Overlap:
@@ -92,12 +73,6 @@ def overlap(X: Any) -> Overlap:
     X : array or frame of 0/1, shape (n, p)
         The features.
 
-    Returns
-    -------
-    Overlap
-        For each feature whether the assumption holds and for which share of the rows it does, and
-        how many of the 2^p patterns were observed.
-
     Notes
     -----
     If it holds for all features, all 2^p patterns are observed: flipping one feature at a time
@@ -106,42 +81,25 @@ def overlap(X: Any) -> Overlap:
     drawn may still be possible.
     """
     x, names = check_binary(X)
-    distinct = _find_distinct(x)
-    twins = [_has_twin(distinct.patterns, j) for j in range(x.shape[1])]
-    return Overlap(
-        features=names,
-        holds=np.array([twin.all() for twin in twins]),
-        twin_share=np.array([distinct.counts[twin].sum() / len(x) for twin in twins]),
-        observed_patterns=len(distinct.counts),
-        possible_patterns=2 ** x.shape[1],
-    )
-
-
-def _has_twin(patterns: FloatArray, j: int) -> NDArray[np.bool_]:
-    """Which of the distinct patterns are also observed with feature j flipped: (q,)."""
-    others = patterns.copy()
-    others[:, j] = 0
-    shared = _find_distinct(others)
-    twin: NDArray[np.bool_] = shared.counts[shared.which] == 2
-    return twin
+    patterns, _, counts = _find_distinct(x)
+    n, p = x.shape
+    twins = np.empty((p, len(counts)), dtype=np.bool_)  # is it observed with feature j flipped?
+    for j in range(p):
+        _, which, times = _find_distinct(np.where(np.arange(p) == j, 0.0, patterns))
+        twins[j] = times[which] == 2
+    return Overlap(names, np.all(twins, axis=1), twins @ counts / n, len(counts), 2**p)
 
 
 def missing_patterns(X: Any) -> int:
-    """m, the number of patterns of {0, 1}^p that no row of X has (section 4.2.1).
+    """Count m, the patterns of {0, 1}^p that no row of X has (section 4.2.1).
 
     Parameters
     ----------
     X : array or frame of 0/1, shape (n, p)
-        The features.
-
-    Returns
-    -------
-    int
-        m = 2^p - (number of distinct rows), exact for any p.
+        The features. m = 2^p - (number of distinct rows) is exact for any p.
     """
-    x, _ = check_binary(X)
-    possible: int = 2 ** x.shape[1]
-    return possible - len(_find_distinct(x).counts)
+    patterns, _, _ = _find_distinct(check_binary(X)[0])
+    return int(2 ** patterns.shape[1] - len(patterns))
 
 
 def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
@@ -159,11 +117,6 @@ def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
     w : array of shape (n,)
         Row weights of any scale: the paper's W.
 
-    Returns
-    -------
-    JointImbalance
-        epsilon_x on the observed patterns, and the sum of |epsilon_x| over all of {0, 1}^p.
-
     Notes
     -----
     A pattern that was not observed has p~_x = 0 and so |epsilon_x| = prod_j p~_{x_j}. These
@@ -174,21 +127,12 @@ def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
     """
     x, _ = check_binary(X)
     weights = check_weights(w, len(x))
-    distinct = _find_distinct(x)
-    weight = np.bincount(distinct.which, weights=weights)  # (q,)
+    patterns, which, _ = _find_distinct(x)
+    weight = np.bincount(which, weights=weights)  # (q,)
     joint = weight / weight.sum()
-    product = _product_of_marginals(distinct.patterns, joint)
-    everything = len(joint) == 2 ** x.shape[1]
-    unobserved = 0.0 if everything else max(0.0, 1.0 - float(product.sum()))
-    epsilon = joint - product
-    total = float(np.abs(epsilon).sum()) + unobserved
-    return JointImbalance(distinct.patterns, epsilon, unobserved, total)
-
-
-def _product_of_marginals(patterns: FloatArray, joint: FloatArray) -> FloatArray:
-    """prod_j p~_{x_j} at each pattern: (q,)."""
     on, off = joint @ patterns, joint @ (1 - patterns)  # (p,)
-    ones = on / (on + off)  # exactly 1 or 0 for a feature that is constant under the weights
-    zeros = off / (on + off)
-    product: FloatArray = np.where(patterns == 1, ones, zeros).prod(axis=1)
-    return product
+    # Exactly 1 and 0 for a feature that is constant under the weights.
+    product = np.where(patterns == 1, on / (on + off), off / (on + off)).prod(axis=1)
+    unobserved = 0.0 if len(joint) == 2 ** x.shape[1] else max(0.0, 1.0 - float(product.sum()))
+    epsilon = joint - product
+    return JointImbalance(patterns, epsilon, unobserved, float(np.abs(epsilon).sum()) + unobserved)

@@ -10,9 +10,7 @@ With probability at least 1 - delta
 
 with B_k = sqrt(lambda_7 + M_k^2), l_0 = p + 1 and l_k = d_k + 1 for d_k neurons in layer k. The
 lambdas are bounds on norms that define the class of models, not the strengths of the penalties
-that carry the same letters in eq. 19: here they are ``beta_l2_bound`` (lambda_4, on
-||beta||_2^2), ``beta_l1_bound`` (lambda_5, on ||beta||_1), ``network_bound`` (lambda_7, on
-sum_k ||A_k||_F^2) and ``bias_bounds`` (M_k, on ||b_k||_2).
+that carry the same letters in eq. 19.
 """
 
 import math
@@ -25,43 +23,21 @@ from numpy.typing import ArrayLike
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from stablepred.exceptions import InputError
-from stablepred.theory.checks import (
-    check_binary,
-    check_bound,
-    check_fraction,
-    check_integer,
-    check_weights,
-)
+from stablepred.theory import checks
 from stablepred.theory.model_class import make_class, smallest_class
 from stablepred.theory.patterns import joint_imbalance
 
 
 @dataclass(frozen=True)
 class RiskBound:
-    """The four parts of the bound; prints as a table.
+    """The four parts of the bound; prints as a table."""
 
-    Attributes
-    ----------
-    best_risk : float or None
-        L_P(f*), if known.
-    complexity : float
-        The Rademacher term.
-    deviation : float
-        The term of the confidence 1 - delta.
-    imbalance : float
-        The term of the joint imbalance.
-    max_loss : float
-        The largest expected loss in the class; no risk is above it.
-    delta : float
-        One minus the confidence.
-    """
-
-    best_risk: float | None
-    complexity: float
-    deviation: float
-    imbalance: float
-    max_loss: float
-    delta: float
+    best_risk: float | None  #: L_P(f*), if known.
+    complexity: float  #: The Rademacher term.
+    deviation: float  #: The term of the confidence 1 - delta.
+    imbalance: float  #: The term of the joint imbalance.
+    max_loss: float  #: The largest expected loss in the class; no risk is above it.
+    delta: float  #: One minus the confidence.
 
     @property
     def excess(self) -> float:
@@ -75,25 +51,20 @@ class RiskBound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says nothing: it is no smaller than the largest loss in the class.
-
-        Where the best risk is not known, zero stands for it.
-        """
+        """Whether the bound (best risk 0 if not known) is no smaller than the largest loss."""
         return (self.best_risk or 0.0) + self.excess >= self.max_loss
 
     def __str__(self) -> str:
         best = "not given" if self.best_risk is None else f"{self.best_risk:.4g}"
         total = f"best risk + {self.excess:.4g}" if self.total is None else f"{self.total:.4g}"
         meaning = "vacuous: not below" if self.vacuous else "below"
-        return "\n".join(
-            [
-                f"best risk    {best}",
-                f"complexity   {self.complexity:.4g}",
-                f"deviation    {self.deviation:.4g} (confidence {1 - self.delta:g})",
-                f"imbalance    {self.imbalance:.4g}",
-                f"bound        {total}",
-                f"             {meaning} the largest possible loss, {self.max_loss:.4g}",
-            ]
+        return (
+            f"best risk    {best}\n"
+            f"complexity   {self.complexity:.4g}\n"
+            f"deviation    {self.deviation:.4g} (confidence {1 - self.delta:g})\n"
+            f"imbalance    {self.imbalance:.4g}\n"
+            f"bound        {total}\n"
+            f"             {meaning} the largest possible loss, {self.max_loss:.4g}"
         )
 
 
@@ -111,12 +82,13 @@ def rademacher_term(
 
         RC = 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5) prod_k B_k sqrt(l_{k-1})
 
+    The text before the theorem says that the complexity decreases with the lambdas. It rises with
+    each of them, as the formula shows and as the text after the theorem says.
+
     Parameters
     ----------
-    n : int
-        Number of rows.
-    p : int
-        Number of features.
+    n, p : int
+        Number of rows and of features.
     hidden : sequence of int
         Widths d_1 ... d_K of the encoder's layers. Empty for a model that is linear in the
         features: then K = 0 and the product is 1.
@@ -126,19 +98,9 @@ def rademacher_term(
         lambda_7, on sum_k ||A_k||_F^2 (on each ||A_k||_F^2 in RFWDGBR).
     bias_bounds : float or sequence of K floats
         M_k, on ||b_k||_2; one number stands for all layers.
-
-    Returns
-    -------
-    float
-
-    Notes
-    -----
-    The text before the theorem says that the complexity decreases with the lambdas. It rises with
-    each of them, as the formula shows and as the text after the theorem says.
     """
-    rows = check_integer(n, "n", 1)
     within = make_class(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
-    return within.complexity(rows)
+    return within.complexity(checks.check_integer(n, "n", 1))
 
 
 def risk_bound(
@@ -168,16 +130,13 @@ def risk_bound(
     model : fitted classifier, optional
         Its ``coef_`` (with ``intercept_``, as the weight of the constant neuron), ``encoders_``
         and ``sample_weight_`` are used. A model without encoder, or with ``head="features"``, is
-        linear: K = 0. Several encoders count as one with their layers side by side. A model
-        without ``sample_weight_`` has equal weights.
+        linear: K = 0. A model without ``sample_weight_`` has equal weights.
     X : array or frame of 0/1, shape (n, p), optional
         The rows the model was fitted on, for n, p and the joint imbalance.
     sample_weight : array of shape (n,), optional
         The weights that were given to ``fit``; they multiply the model's own.
-    n : int, optional
-        Number of rows, where it does not follow from ``X``.
-    p : int, optional
-        Number of features, where it follows neither from ``X`` nor from ``model``.
+    n, p : int, optional
+        Number of rows and of features, where they do not follow from ``X`` or ``model``.
     hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds : optional
         The class of models, as in :func:`rademacher_term`; not together with ``model``.
     imbalance : float, optional
@@ -189,11 +148,6 @@ def risk_bound(
         One minus the confidence.
     best_risk : float, optional
         L_P(f*), the smallest risk in the class. Without it the bound is an excess over it.
-
-    Returns
-    -------
-    RiskBound
-        The parts, their sum, and whether the bound is vacuous.
 
     Notes
     -----
@@ -210,47 +164,48 @@ def risk_bound(
     At the sizes in use it is mostly vacuous. What it shows is the direction: smaller norms, more
     rows and better balance bring it down.
     """
-    confidence = check_fraction(delta, "delta")
+    confidence = checks.check_fraction(delta, "delta")
     bounds = (beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
     if model is not None and (len(hidden) or p is not None or any(b is not None for b in bounds)):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
-    rows, features, epsilon = _sample(model, X, sample_weight, (n, p, imbalance))
+    rows, features, epsilon = _sample(model, X, sample_weight, n, p, imbalance)
     if model is not None:
         within = smallest_class(model)
     else:  # with the same defaults as in rademacher_term
-        given = zip(bounds, (math.inf, math.inf, 0.0, 0.0), strict=True)
-        filled: list[Any] = [default if b is None else b for b, default in given]
+        defaults = zip(bounds, (math.inf, math.inf, 0.0, 0.0), strict=True)
+        filled: list[Any] = [default if bound is None else bound for bound, default in defaults]
         within = make_class(features, hidden, *filled)
-    worst = within.largest_loss if max_loss is None else check_bound(max_loss, "max_loss")
+    worst = np.logaddexp(0.0, within.beta_reach) if max_loss is None else max_loss
     return RiskBound(
-        best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
+        best_risk=None if best_risk is None else checks.check_bound(best_risk, "best_risk"),
         complexity=within.complexity(rows),
         deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
-        imbalance=2 * worst * epsilon,
-        max_loss=worst,
+        imbalance=2 * checks.check_bound(worst, "max_loss") * epsilon,
+        max_loss=float(worst),
         delta=confidence,
     )
 
 
 def _sample(
-    model: Any, X: Any, sample_weight: ArrayLike | None, given: tuple[Any, Any, Any]
+    model: Any, X: Any, sample_weight: ArrayLike | None, n: Any, p: Any, epsilon: Any
 ) -> tuple[int, int, float]:
     """n, p and the sum of |epsilon_x|: those that are given, the others from X and the weights."""
-    found: tuple[Any, Any, Any] = (None, getattr(model, "n_features_in_", None), None)
+    p = getattr(model, "n_features_in_", p)
     if X is not None:
-        x, _ = check_binary(X)
-        expected = found[1] if found[1] is not None else given[1]
-        if expected not in (None, x.shape[1]):
-            raise InputError(f"X has {x.shape[1]} features, but {expected} were expected.")
-        c = np.ones(len(x)) if sample_weight is None else check_weights(sample_weight, len(x))
-        w = check_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
-        found = (np.count_nonzero(c), x.shape[1], joint_imbalance(x, c * w).total)
-    n, p, epsilon = (f if g is None else g for f, g in zip(found, given, strict=True))
+        x, _ = checks.check_binary(X)
+        if p not in (None, x.shape[1]):
+            raise InputError(f"X has {x.shape[1]} features, but {p} were expected.")
+        c = checks.check_weights(
+            np.ones(len(x)) if sample_weight is None else sample_weight, len(x)
+        )
+        w = checks.check_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
+        n, p = np.count_nonzero(c) if n is None else n, x.shape[1]
+        epsilon = joint_imbalance(x, c * w).total if epsilon is None else epsilon
     if n is None or p is None or epsilon is None:
         raise InputError("give the rows X, or n, p and imbalance as numbers.")
-    if check_bound(epsilon, "imbalance") > 2 + 1e-9:
+    if checks.check_bound(epsilon, "imbalance") > 2 + 1e-9:
         raise InputError(f"imbalance is a sum of |epsilon_x|, at most 2, but is {epsilon!r}.")
-    return check_integer(n, "n", 1), check_integer(p, "p", 1), float(epsilon)
+    return checks.check_integer(n, "n", 1), checks.check_integer(p, "p", 1), float(epsilon)
 
 
 def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
@@ -258,7 +213,10 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
 
         k >= 4 log(n) / (epsilon^2 / 2 - epsilon^3 / 3)
 
-    scikit-learn's ``johnson_lindenstrauss_min_dim``, rounded down to an integer.
+    scikit-learn's ``johnson_lindenstrauss_min_dim``, rounded down to an integer. The paper uses the
+    lemma to argue that the encoder may go to few dimensions. It speaks of a suitable linear map,
+    not of a trained sigmoid network, and the dimension does not depend on p: for a thousand points
+    at epsilon = 1/2 it is 331, more than the features in use.
 
     Parameters
     ----------
@@ -267,16 +225,6 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
     epsilon : float
         Largest relative change of a squared distance, between 0 and 1. (The paper states the
         lemma up to 1/2.)
-
-    Returns
-    -------
-    int
-
-    Notes
-    -----
-    The paper uses the lemma to argue that the encoder may go to few dimensions. It speaks of a
-    suitable linear map, not of a trained sigmoid network, and the dimension does not depend on
-    p: for a thousand points at epsilon = 1/2 it is 331, more than the features in use.
     """
-    points = check_integer(n, "n", 1)
-    return int(johnson_lindenstrauss_min_dim(points, eps=check_fraction(epsilon, "epsilon")))
+    points = checks.check_integer(n, "n", 1)
+    return int(johnson_lindenstrauss_min_dim(points, eps=checks.check_fraction(epsilon, "epsilon")))

@@ -13,8 +13,7 @@ from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
 from stablepred._random import child_seed
-from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning
-from stablepred.validation.adaptive import search_adaptively
+from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning, InputError
 
 
 class CandidateSearch(GridSearchCV):
@@ -51,6 +50,45 @@ class CandidateSearch(GridSearchCV):
         rows = np.arange(len(self.scoring.target))
         routed.scorer.score = {"rows": rows, "sample_weight": weight}
         return routed
+
+
+def search_adaptively(
+    grid: dict[str, Any], n_iter: int, seed: int, criterion: Callable[[dict[str, Any]], float]
+) -> None:
+    """Let Optuna's tree-structured Parzen estimator propose ``n_iter`` candidates, one by one.
+
+    ``grid`` holds a list of values or an ``optuna.distributions`` object per parameter; of
+    ``criterion`` smaller is better, NaN a failure. If it always raises a ValueError, so does this.
+    """
+    try:
+        import optuna
+    except ImportError as error:
+        raise InputError(
+            "sampler='optuna' needs Optuna, which is not installed: "
+            "pip install 'stablepred[optuna]'."
+        ) from error
+    base, choice = (
+        optuna.distributions.BaseDistribution,
+        optuna.distributions.CategoricalDistribution,
+    )
+    space = {k: v if isinstance(v, base) else choice(list(v)) for k, v in grid.items()}
+    verbosity = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
+    errors = []
+    try:
+        study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+        for _ in range(n_iter):
+            trial, value = study.ask(space), np.nan
+            try:
+                value = criterion(dict(trial.params))
+            except ValueError as error:  # no fold of this candidate could be fitted or scored
+                errors.append(error)
+            failed = optuna.trial.TrialState.FAIL if np.isnan(value) else None
+            study.tell(trial, None if failed else value, state=failed)
+    finally:
+        optuna.logging.set_verbosity(verbosity)
+    if len(errors) == n_iter:
+        raise errors[0]
 
 
 def prepare(value: Any, seed: int) -> Any:

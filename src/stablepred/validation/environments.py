@@ -3,8 +3,7 @@
 In the environment of rate r each noisy feature equals the outcome with probability r given the
 outcome; the base rate of the outcome stays as observed. Two ways to get there:
 
-- *redraw*: the noisy columns are drawn again, together, whatever they were before. Everything else
-  stays as observed.
+- *redraw*: the noisy columns are drawn again, together, whatever they were before.
 - *resample* (the paper's "non-random resampling"): the rows stay as they are and are drawn with
   weights prod_j P(r) / P(observed) over the noisy features j. With many of them few rows would
   carry all the weight, so the tilt is held back where the effective number of rows meets a floor.
@@ -52,7 +51,7 @@ def validation_environments(
     """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if kind == "redraw":
-        for changed in redrawn_environments(x, y, noisy, rng, tuple(rates)):
+        for changed in redrawn_environments(x, y, noisy, rng, rates):
             yield changed, weight
     else:
         for rate in rates:
@@ -64,7 +63,7 @@ def redrawn_environments(
     y: FloatArray,
     noisy: BoolArray,
     rng: np.random.Generator,
-    rates: tuple[float, ...] = RATES,
+    rates: Sequence[float] = RATES,
 ) -> Iterator[FloatArray]:
     """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` at that rate."""
     # One set of uniforms for all rates: the environments differ by their rate, not by luck.
@@ -92,55 +91,44 @@ def resampling_weights(
     with c the sample weights.
     """
     c = np.ones(len(y)) if sample_weight is None else sample_weight
+    classes = [y == value for value in np.unique(y)]
     log_weight = np.zeros(len(y))
-    for value in (0.0, 1.0):
-        rows = y == value
-        if not rows.any():
-            continue
-        agree = x[rows] == value  # (rows, columns)
+    for rows in classes:
+        agree = x[rows] == y[rows, None]  # (rows, columns)
         # Half a row keeps the weights finite where a class always, or never, agrees.
         least = 0.5 / (c[rows].sum() + 1.0)
         share = np.clip(c[rows] @ agree / c[rows].sum(), least, 1 - least)
         ratios = np.where(agree, np.log(rate / share), np.log((1 - rate) / (1 - share)))
         log_weight[rows] = ratios.sum(axis=1)
-    return _temper(log_weight, y, c, least_share)
 
-
-def _temper(log_weight: FloatArray, y: FloatArray, c: FloatArray, least_share: float) -> FloatArray:
-    """exp(t * log_weight), mean one in each class, for the largest t <= 1 with enough rows."""
-
-    def weights(t: float) -> FloatArray:
+    def temper(t: float) -> tuple[FloatArray, float]:
+        """The weights, and their effective share: the mean of c w is that of c."""
         w: FloatArray = np.exp(t * (log_weight - log_weight.max()))
-        for value in np.unique(y):
-            rows = y == value
+        for rows in classes:
             w[rows] *= c[rows].sum() / (c[rows] @ w[rows])
+        return w, float(c.sum() / (c @ w**2))
+
+    w, left = temper(1.0)
+    if left >= least_share:
         return w
-
-    def share(t: float) -> float:
-        return float(c.sum() / (c @ weights(t) ** 2))
-
-    if share(1.0) >= least_share:
-        return weights(1.0)
     low, high = 0.0, 1.0
     for _ in range(30):
         middle = (low + high) / 2
-        low, high = (middle, high) if share(middle) >= least_share else (low, middle)
-    return weights(low)
+        low, high = (middle, high) if temper(middle)[1] >= least_share else (low, middle)
+    return temper(low)[0]
 
 
 def score(errors: FloatArray, stability_weight: float) -> FloatArray:
     """Average_Error + lambda * Stability_Error over the last axis (environments)."""
-    spread: FloatArray = errors.std(axis=-1, ddof=1)
-    return np.asarray(errors.mean(axis=-1) + stability_weight * spread)
+    return np.asarray(errors.mean(axis=-1) + stability_weight * errors.std(axis=-1, ddof=1))
 
 
 def criterion_value(
     errors: FloatArray, criterion: str = "score", stability_weight: float = 5.0
 ) -> FloatArray:
     """What a search minimises, over the last axis: `score`, or the worst environment's error."""
-    if criterion == "worst":
-        return np.asarray(errors.max(axis=-1))
-    return score(errors, stability_weight)
+    worst = np.asarray(errors.max(axis=-1))
+    return worst if criterion == "worst" else score(errors, stability_weight)
 
 
 def is_constant(probability: FloatArray, target: FloatArray) -> bool:
@@ -155,8 +143,7 @@ def is_constant(probability: FloatArray, target: FloatArray) -> bool:
 class NoisyColumns:
     """The noisy columns of a table: as 0/1, as observed, and with a value from the other side.
 
-    The bridge between the 0/1 features of this module and a table of any numbers. The columns are
-    ordered by their content alone, so that no draw depends on their order in the table.
+    The columns are ordered by their content alone, so that no draw depends on where they stand.
     """
 
     positions: IndexArray  # (k,) in the table
@@ -181,11 +168,10 @@ class NoisyColumns:
             return cls(positions, values, values, values)
         bits = Dichotomizer().fit_transform(values, sample_weight=sample_weight)
         others = values.copy()
-        for k in range(len(positions)):
-            above = bits[:, k] == 1
+        for new, old, above in zip(others.T, values.T, bits.T == 1, strict=True):
             if above.any() and not above.all():  # else there is no other side
-                others[above, k] = rng.choice(values[~above, k], int(above.sum()))
-                others[~above, k] = rng.choice(values[above, k], int((~above).sum()))
+                new[above] = rng.choice(old[~above], int(above.sum()))
+                new[~above] = rng.choice(old[above], int((~above).sum()))
         return cls(positions, bits, values, others)
 
     def take(self, rows: IndexArray) -> Self:
@@ -216,8 +202,7 @@ def column_values(
         if not np.isfinite(columns[:, k]).all():
             raise InputError(
                 f"Input X contains NaN or infinity: feature {names[j]!r} has missing or infinite "
-                "values, so no environments can be made from it. Fill them first, or leave it out "
-                "of the features to change."
+                "values. Fill them first, or leave it out of the features to change."
             )
     return columns
 
@@ -229,18 +214,19 @@ def by_content(x: FloatArray) -> IndexArray:
 
 def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
     """A copy of a table, of its own kind (NumPy, pandas, polars), with some columns replaced."""
-    if isinstance(X, np.ndarray):
+    if not hasattr(X, "columns"):
         changed = X.copy()
         changed[:, positions] = values
         return changed
-    if hasattr(X, "isetitem"):  # pandas
-        if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):
-            block = np.array(X)  # one kind of numbers: much faster as a whole
-            block[:, positions] = values
-            return type(X)(block, index=X.index, columns=X.columns)
-        changed = X.copy()
-        for k, j in enumerate(positions):
-            changed.isetitem(int(j), values[:, k].astype(X.dtypes.iloc[int(j)]))
-        return changed
-    old = [X[X.columns[int(j)]] for j in positions]  # polars
-    return X.with_columns([type(s)(s.name, values[:, k]).cast(s.dtype) for k, s in enumerate(old)])
+    if not hasattr(X, "iloc"):  # polars
+        old = [X[X.columns[j]] for j in positions]
+        new = [type(s)(s.name, v).cast(s.dtype) for s, v in zip(old, values.T, strict=True)]
+        return X.with_columns(new)
+    if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):
+        # One kind of numbers: much faster as a whole.
+        block = with_columns(np.asarray(X), positions, values)
+        return type(X)(block, index=X.index, columns=X.columns)
+    changed = X.copy()
+    for j, v in zip(positions, values.T, strict=True):
+        changed.isetitem(j, v.astype(X.dtypes.iloc[j]))
+    return changed

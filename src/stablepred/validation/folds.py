@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -14,14 +13,14 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from stablepred._random import child_seed, numpy_generator
 from stablepred._validation import check_sample_weight
-from stablepred.evaluation.predictions import check_environments
+from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import NoisyColumns, validation_environments
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
 # Features and weights of held-out rows -> features, 0/1 outcome and weights per environment.
-Environments = Callable[[Any, FloatArray | None], Iterator[tuple[Any, FloatArray, FloatArray]]]
+Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray, FloatArray]]]
 
 
 @dataclass(frozen=True)
@@ -88,28 +87,20 @@ def make_folds(
     columns = NoisyColumns.of(rows.X, np.flatnonzero(noisy), rows.names, rows.weight, rng)
 
     def change(test: IndexArray, number: int) -> Environments:
-        drawn = child_seed(seed, "redraw", number)
-        return partial(_change, columns.take(test), rows.target[test], kind, tuple(rates), drawn)
+        held, target = columns.take(test), rows.target[test]
+        every = np.ones(len(held.positions), dtype=bool)
+
+        def environments(X: Any, weight: FloatArray | None) -> Iterator[Any]:
+            draws = np.random.default_rng(child_seed(seed, "redraw", number))
+            for bits, w in validation_environments(
+                kind, held.bits, target, every, draws, sample_weight=weight, rates=rates
+            ):
+                yield (X if bits is held.bits else held.changed(X, bits)), target, w
+
+        return environments
 
     splits = enumerate(split(whole, cv, seed))
     return [Fold(train, test, change(test, number)) for number, (train, test) in splits]
-
-
-def _change(
-    columns: NoisyColumns,
-    target: FloatArray,
-    kind: str,
-    rates: tuple[float, ...],
-    seed: int,
-    X: Any,
-    weight: FloatArray | None,
-) -> Iterator[tuple[Any, FloatArray, FloatArray]]:
-    """Make one environment after the other from the held-out rows."""
-    every, rng = np.ones(len(columns.positions), dtype=bool), np.random.default_rng(seed)
-    for bits, w in validation_environments(
-        kind, columns.bits, target, every, rng, sample_weight=weight, rates=rates
-    ):
-        yield (X if bits is columns.bits else columns.changed(X, bits)), target, w
 
 
 def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
@@ -118,21 +109,12 @@ def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
     named, classes = hasattr(rows.X, "columns"), np.unique(rows.y)
     given = []
     for table in tables:
-        found = list(table.X.columns)
-        if len(found) != len(rows.names) or (named and found != rows.names):
-            raise InputError(
-                f"environment {table.name!r} must have the columns of X in the same order, "
-                f"{rows.names}, but has {found}."
-            )
+        if named or table.X.shape[1] != len(rows.names):
+            check_columns(table, rows.names, "X")
         target = _zero_one(table.y, classes, table.name)
         given.append((table.X if named else table.X.to_numpy(), target, np.ones(len(target))))
     every = np.arange(len(rows.y))
-    return [str(table.name) for table in tables], Fold(every, every, partial(_yield_given, given))
-
-
-def _yield_given(given: list[Any], X: Any, weight: FloatArray | None) -> Iterator[Any]:
-    """The environments as they are, whatever rows are held out."""
-    yield from given
+    return [str(table.name) for table in tables], Fold(every, every, lambda X, weight: given)
 
 
 def _zero_one(y: Any, classes: NDArray[Any], name: str) -> FloatArray:

@@ -8,39 +8,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stablepred._random import child_seed
+from stablepred._validation import warn_user
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.validation.environments import by_content, column_values
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from stablepred.validation.folds import Rows
 
 
-def find_noisy(
-    X: Any, target: FloatArray, weight: FloatArray | None, names: Sequence[Any], seed: int
-) -> BoolArray:
+def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
     """Find the features that vary and that the library's screen does not call stable."""
-    from stablepred.models.stable import StableFeatureSelector  # the default source of the verdict
+    from stablepred.models.selector import (
+        StableFeatureSelector,  # the default source of the verdict
+    )
 
-    x = column_values(X, range(len(names)), names)
+    x = column_values(rows.X, range(len(rows.names)), rows.names)
     order = by_content(x)  # so that the verdict does not depend on the columns' order
     judge = StableFeatureSelector(random_state=child_seed(seed, "noisy"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StablepredWarning)
-        judge.fit(x[:, order], target, sample_weight=weight)
-    mask = np.empty(len(names), dtype=bool)
+        judge.fit(x[:, order], rows.target, sample_weight=rows.weight)
+    mask = np.empty(len(order), dtype=bool)
     mask[order] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
     if mask.all() or not mask.any():
-        warnings.warn(
+        warn_user(
             f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "
             "environments say little about stability. Name the features that may change in "
             "noisy_features=, or pass environments=.",
             StablepredWarning,
-            stacklevel=4,  # the caller of the search's fit
         )
     return mask
 
 
-def select_noisy(chosen: Any, names: Sequence[Any]) -> BoolArray:
+def select_noisy(chosen: Any, names: Sequence[Any]) -> NDArray[np.bool_]:
     """Turn names, indices or booleans into a mask over the columns."""
     listed = [chosen] if isinstance(chosen, str) else list(chosen)
     booleans = [item for item in listed if isinstance(item, bool | np.bool_)]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
+from stablepred._validation import warn_user
 from stablepred.exceptions import (
     ConstantPredictionWarning,
     DegenerateWeightsWarning,
@@ -41,12 +42,7 @@ class EnvironmentScorer:
     stability_weight: float = 5.0
 
     def __call__(
-        self,
-        model: Any,
-        X: Any,
-        y: Any,
-        rows: NDArray[np.intp],
-        sample_weight: FloatArray | None = None,
+        self, model: Any, X: Any, y: Any, rows: Any, sample_weight: FloatArray | None = None
     ) -> dict[str, float]:
         """Score a model on the held-out rows of a fold; NaN where it cannot predict."""
         fold = next(fold for fold in self.folds if np.array_equal(fold.test, rows))
@@ -57,10 +53,8 @@ class EnvironmentScorer:
             message = f"a candidate could not be scored:\n{format_exc()}"
             warnings.warn(message, StablepredWarning, stacklevel=2)
             predicted = [np.full(len(target), np.nan) for _, target, _ in environments]
-        scores = {
-            "constant": float(is_constant(np.concatenate(predicted), self.target)),
-            "share": effective_share(model),
-        }
+        constant = is_constant(np.concatenate(predicted), self.target)
+        scores = {"constant": float(constant), "share": effective_share(model)}
         for name, (_, target, w), p in zip(self.names, environments, predicted, strict=True):
             scores[f"squares {name}"] = float(w @ (target - p) ** 2)
             scores[f"weight {name}"] = float(w.sum())
@@ -75,8 +69,7 @@ class EnvironmentScorer:
         errors = np.sqrt(squares / totals)  # (candidates, environments)
         average = errors.mean(axis=1)
         value = criterion_value(errors, self.criterion, self.stability_weight)
-        splits = range(len(self.folds))
-        share = np.fmin.reduce([results[f"split{k}_test_share"] for k in splits])
+        share = np.fmin.reduce([results[f"split{k}_test_share"] for k in range(len(self.folds))])
         marks = {
             "uninformative": average >= self.constant_error,
             "collapsed": share < SMALL_SHARE,
@@ -85,54 +78,45 @@ class EnvironmentScorer:
         }
         if marks["failed"].all():
             raise InputError("no candidate could be scored; the warnings say what went wrong.")
-        table = {key: column for key, column in results.items() if "_test_" not in key}
-        table |= {
+        # Marked candidates come last, by the last of their marks.
+        tier = np.max([k * marked for k, marked in enumerate(marks.values(), start=1)], axis=0)
+        order = np.lexsort((np.where(np.isnan(value), np.inf, value), tier))
+        return {
+            **{key: column for key, column in results.items() if "_test_" not in key},
             "criterion": value,
             "average_error": average,
             "stability_error": errors.std(axis=1, ddof=min(1, len(self.names) - 1)),
             "worst_error": errors.max(axis=1),
-        }
-        table |= {f"error_{name}": errors[:, k] for k, name in enumerate(self.names)} | marks
-        return table | {
+            **{f"error_{name}": errors[:, k] for k, name in enumerate(self.names)},
+            **marks,
             "effective_share": share,
             "mean_test_score": -value,
-            "rank_test_score": rank(value, marks),
+            "rank_test_score": 1 + np.argsort(order),
         }
 
 
-def rank(value: FloatArray, marks: dict[str, NDArray[np.bool_]]) -> NDArray[np.int64]:
-    """Rank the smallest value first, marked candidates after all others, by the order of marks."""
-    tier = np.zeros(len(value), dtype=np.int64)
-    for number, marked in enumerate(marks.values(), start=1):
-        tier[marked] = number
-    ranks = np.empty(len(value), dtype=np.int64)
-    ranks[np.lexsort((np.where(np.isnan(value), np.inf, value), tier))] = 1 + np.arange(len(value))
-    return ranks
-
-
-def find_doubt(chosen: dict[str, Any], constant_error: float) -> Warning | None:
-    """What speaks against the chosen candidate, of which the row of the results is given."""
-    head, tail = (
-        f"the chosen candidate {chosen['params']}",
-        "no better one was left. Widen the grid",
-    )
+def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
+    """Warn of what speaks against the chosen candidate, given by its row of the results."""
     if chosen["constant"]:
-        return ConstantPredictionWarning(
-            f"{head} predicts (nearly) the same probability for every row: {tail}, towards less "
-            "penalty."
+        category: type[Warning] = ConstantPredictionWarning
+        found, advice = "predicts (nearly) the same probability for every row", "less penalty"
+    elif chosen["collapsed"]:
+        category = DegenerateWeightsWarning
+        found, advice = "has balancing weights that collapsed onto few rows", "larger weight_l2"
+    elif chosen["uninformative"]:
+        category = StablepredWarning
+        found = (
+            f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
+            f" no better than a constant predictor ({constant_error:.3g})"
         )
-    if chosen["collapsed"]:
-        return DegenerateWeightsWarning(
-            f"{head} has balancing weights that collapsed onto few rows: {tail}, towards larger "
-            "weight_l2."
-        )
-    if chosen["uninformative"]:
-        return StablepredWarning(
-            f"{head} has an average error of {chosen['average_error']:.3g} in the validation "
-            f"environments, no better than a constant predictor ({constant_error:.3g}): {tail}, or "
-            "try a balanced estimator."
-        )
-    return None
+        advice = "a balanced estimator"
+    else:
+        return
+    warn_user(
+        f"the chosen candidate {chosen['params']} {found}: no better one was left. Widen the grid, "
+        f"{'or try' if category is StablepredWarning else 'towards'} {advice}.",
+        category,
+    )
 
 
 def positive_probability(model: Any, X: Any) -> FloatArray:

@@ -1,12 +1,10 @@
 """The search: scikit-learn's, with candidates scored in validation environments."""
 
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from joblib import parallel_config
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
@@ -19,12 +17,7 @@ from stablepred.validation.candidates import CandidateSearch, fit_arguments, pre
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
 from stablepred.validation.folds import Fold, Rows, constant_error, make_folds, use_environments
 from stablepred.validation.noisy import find_noisy, select_noisy
-from stablepred.validation.scoring import (
-    EnvironmentScorer,
-    Results,
-    find_doubt,
-    positive_probability,
-)
+from stablepred.validation.scoring import EnvironmentScorer, positive_probability, warn_of_doubt
 
 
 class StableSearchCV(ClassifierMixin, GridSearchCV):
@@ -39,7 +32,9 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     over those is chosen. Test environments are never needed. A constant predictor is perfectly
     stable and useless, and shrinking towards one buys stability; so candidates that predict a
     constant, that are no better on average than a constant, or whose balancing weights collapsed,
-    are marked and chosen only if nothing else is left, with a warning.
+    are marked and chosen only if nothing else is left, with a warning. Columns that are not 0/1
+    are cut at their mean to tell agreement with the outcome; where a value has to change side, one
+    is drawn from those on the other side.
 
     Parameters
     ----------
@@ -66,15 +61,13 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     rates : sequence of float, default=.1, .2 ... .9
         The environments: shares of the rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
-        Validation environments of your own, with the columns of X, instead of made ones. Every
-        candidate is then fitted once, on all of X. They must not be the environments that the
-        result is tested in.
+        Validation environments of your own, with the columns of X, instead of made ones; never
+        those that the result is tested in. Every candidate is then fitted once, on all of X.
     noisy_features : sequence of names, indices or booleans, or None, default=None
-        The features to change; None takes those that a `GBRClassifier` does not find stable
-        (complement of its ``stable_features_``).
+        The features to change; None takes those that `StableFeatureSelector` does not find stable.
     cv : int or splitter, default=5
-        Folds; a number means stratified and shuffled ones, at most as many as the smaller class
-        has rows.
+        Folds; a number means stratified and shuffled ones, at most one per row of the smaller
+        class.
     refit : bool, default=True
         Fit the best candidate on all rows, for ``best_estimator_`` and prediction.
     n_jobs : int or None, default=None
@@ -100,11 +93,6 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         Average_Error of predicting the base rate in the same environments.
     random_state_ : int
         The seed in use. As ``random_state`` it gives the same search again.
-
-    Notes
-    -----
-    Columns that are not 0/1 are cut at their mean to tell agreement with the outcome; where a
-    value has to change side, one is drawn from those on the other side.
 
     Examples
     --------
@@ -176,10 +164,6 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in fits and errors. Rows of weight zero are as if absent.
-
-        Returns
-        -------
-        self
         """
         self._check_parameters()
         seed = root_seed(self.random_state)
@@ -194,7 +178,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             prepare(self.estimator, seed),
             self.param_grid,
             scoring=scorer,
-            refit=self.refit and (lambda results: _best(scorer.summarize(results))),
+            refit=self.refit
+            and (lambda found: scorer.summarize(found)["rank_test_score"].argmin()),
             cv=[(fold.train, fold.test) for fold in folds],
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -205,7 +190,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             search.fit(rows.X, rows.y, **fit_arguments(search.estimator, rows.weight))
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
-        search.best_index_ = best = _best(results)
+        search.best_index_ = best = int(results["rank_test_score"].argmin())
         search.best_params_ = results["params"][best]
         search.best_score_ = float(results["mean_test_score"][best])
         search.noisy_features_, search.constant_error_, search.random_state_ = noisy, constant, seed
@@ -216,8 +201,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
-        if (doubt := find_doubt(chosen, constant)) is not None:
-            warnings.warn(doubt, stacklevel=2)
+        warn_of_doubt(chosen, constant)
         return self
 
     def _check_parameters(self) -> None:
@@ -245,7 +229,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
                 )
             return None, names, [fold]
         if self.noisy_features is None:
-            noisy = find_noisy(rows.X, rows.target, rows.weight, rows.names, seed)
+            noisy = find_noisy(rows, seed)
         else:
             noisy = select_noisy(self.noisy_features, rows.names)
         folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
@@ -256,7 +240,3 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = tags.array_api_support = False
         return tags
-
-
-def _best(results: Results) -> int:
-    return int(np.argmin(results["rank_test_score"]))

@@ -1,7 +1,6 @@
 """One environment: a named table of binary features with a binary outcome (paper, section 3.1)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +23,6 @@ class Environment:
         Binary features, 0/1 or boolean, with distinct names. A copy is kept as integers.
     y : array-like of shape (n,)
         Binary outcome, 0/1 or boolean, row by row as ``X``. Kept as a NumPy array of integers.
-
-    Raises
-    ------
-    InputError
-        When something is not 0/1, lengths or row labels differ, or column names repeat.
     """
 
     name: str
@@ -37,8 +31,42 @@ class Environment:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", str(self.name))
-        object.__setattr__(self, "X", _binary_frame(self.name, self.X))
-        object.__setattr__(self, "y", _binary_outcome(self.name, self.X, self.y))
+        object.__setattr__(self, "X", self._check_features())
+        object.__setattr__(self, "y", self._check_outcome())
+
+    def _check_features(self) -> pd.DataFrame:
+        """Check that X is a frame of 0/1 with distinct names, and copy it as integers."""
+        name, X = f"environment {self.name!r}", self.X
+        if not isinstance(X, pd.DataFrame):
+            raise InputError(
+                f"X of {name} must be a pandas DataFrame with named columns, but is "
+                f"{type(X).__name__}. Wrap it: pandas.DataFrame(X, columns=[...])."
+            )
+        if 0 in X.shape:
+            raise InputError(
+                f"{name} has {len(X)} rows and {X.shape[1]} columns; it needs at least one of each."
+            )
+        if repeated := X.columns[X.columns.duplicated()].unique().tolist():
+            raise InputError(f"{name} has repeated column names {repeated}; rename them.")
+        for column in X.columns:
+            check_binary(X[column], f"feature {column!r} of {name}")
+        return X.astype(np.int64)
+
+    def _check_outcome(self) -> IntArray:
+        """Check that y is a column of 0/1 that goes with X row by row."""
+        name, y = f"environment {self.name!r}", self.y
+        if isinstance(y, pd.Series) and not y.index.equals(self.X.index):
+            raise InputError(
+                f"X and y of {name} have different row labels. Align them (y = y.loc[X.index]), or "
+                "pass y.to_numpy() if they already match by position."
+            )
+        values = np.asarray(y)
+        if values.ndim != 1:
+            raise InputError(f"y of {name} must have one dimension, but has shape {values.shape}.")
+        if len(values) != len(self.X):
+            raise InputError(f"{name} has {len(self.X)} rows in X but {len(values)} values in y.")
+        check_binary(pd.Series(values), f"the outcome y of {name}")
+        return values.astype(np.int64)
 
     def __len__(self) -> int:
         return len(self.X)
@@ -51,54 +79,11 @@ class Environment:
         )
 
 
-def _binary_frame(name: str, X: Any) -> pd.DataFrame:
-    """Check that X is a frame of 0/1 with distinct names, and copy it as integers."""
-    if not isinstance(X, pd.DataFrame):
-        raise InputError(
-            f"X of environment {name!r} must be a pandas DataFrame with named columns, but is "
-            f"{type(X).__name__}. Wrap it: pandas.DataFrame(X, columns=[...])."
-        )
-    if X.shape[0] == 0 or X.shape[1] == 0:
-        raise InputError(
-            f"environment {name!r} has {X.shape[0]} rows and {X.shape[1]} columns; "
-            "it needs at least one of each."
-        )
-    repeated = X.columns[X.columns.duplicated()].unique().tolist()
-    if repeated:
-        raise InputError(f"environment {name!r} has repeated column names {repeated}; rename them.")
-    for column in X.columns:
-        check_binary(X[column], f"feature {column!r} of environment {name!r}")
-    return X.astype(np.int64)
-
-
-def _binary_outcome(name: str, X: pd.DataFrame, y: Any) -> IntArray:
-    """Check that y is a column of 0/1 that goes with X row by row."""
-    if isinstance(y, pd.Series) and not y.index.equals(X.index):
-        raise InputError(
-            f"X and y of environment {name!r} have different row labels. Align them "
-            "(y = y.loc[X.index]), or pass y.to_numpy() if they already match by position."
-        )
-    values = np.asarray(y)
-    if values.ndim != 1:
-        raise InputError(
-            f"y of environment {name!r} must have one dimension, but has shape {values.shape}."
-        )
-    if len(values) != len(X):
-        raise InputError(
-            f"environment {name!r} has {len(X)} rows in X but {len(values)} values in y."
-        )
-    check_binary(pd.Series(values), f"the outcome y of environment {name!r}")
-    return values.astype(np.int64)
-
-
 def check_binary(column: pd.Series, what: str) -> None:
     """Raise when a column has anything but 0/1 (or False/True) in it."""
-    if column.isna().any():
-        raise InputError(
-            f"{what} has {int(column.isna().sum())} missing values; fill or drop them."
-        )
-    if not column.isin([0, 1]).all():
-        found = column[~column.isin([0, 1])].unique()[:3].tolist()
+    if missing := int(column.isna().sum()):
+        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
+    if found := column[~column.isin([0, 1])].unique()[:3].tolist():
         raise InputError(
             f"{what} must be 0/1, but has other values (e.g. {found}). "
             "Apply a Dichotomizer first, or recode the column."

@@ -8,7 +8,7 @@ law given those neighbours, which is the product of the same tables. Both passes
 price is the largest table met on the way, which is small for chains and rings of local factors.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -29,15 +29,6 @@ class Factor:
 
     scope: tuple[str, ...]
     table: FloatArray
-
-
-@dataclass(frozen=True)
-class _Step:
-    """Holds the law of one variable: tables of (values of the others) x (values of it)."""
-
-    name: str
-    others: tuple[tuple[str, ...], ...]
-    tables: tuple[FloatArray, ...]
 
 
 class FactorGraph:
@@ -63,7 +54,8 @@ class FactorGraph:
     ) -> None:
         self.log_total = 0.0
         self._sizes = dict(sizes)
-        self._steps: list[_Step] = []
+        # Each variable with the factors, it being last in their scopes, whose product is its law.
+        self._steps: list[tuple[str, list[Factor]]] = []
         scopes = tuple(factor.scope for factor in factors)
         remaining = list(factors)
         for name in elimination_order(tuple(sizes.items()), scopes, start):
@@ -76,13 +68,8 @@ class FactorGraph:
         bucket = sorted(bucket, key=lambda factor: factor.table.size)
         if prod(self._sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
             bucket = [_product(bucket, name)]
-        self._steps.append(
-            _Step(
-                name,
-                tuple(tuple(v for v in f.scope if v != name) for f in bucket),
-                tuple(_last(f, name).reshape(-1, self._sizes[name]) for f in bucket),
-            )
-        )
+        bucket = [_put_last(factor, name) for factor in bucket]
+        self._steps.append((name, bucket))
         message = _contract(_product(bucket[:-1], name), bucket[-1], name)
         scale = float(message.table.max())
         self.log_total += float(np.log(scale))
@@ -101,35 +88,29 @@ class FactorGraph:
         rows that looked at nothing but them.
         """
         needed = set(names)
-        for step in self._steps:
-            if step.name in needed and step.name not in drawn:
-                needed.update(*step.others)
-        todo = [s for s in reversed(self._steps) if s.name in needed and s.name not in drawn]
-        values = dict(drawn) | {step.name: np.empty(n, dtype=np.int8) for step in todo}
+        for name, factors in self._steps:
+            if name in needed and name not in drawn:
+                needed.update(*(factor.scope for factor in factors))
+        todo = [step for step in reversed(self._steps) if step[0] in needed - set(drawn)]
+        values = dict(drawn) | {name: np.empty(n, dtype=np.int8) for name, _ in todo}
         for start in range(0, n, CHUNK):
             rows = {v: column[start : start + CHUNK] for v, column in values.items()}
-            for step in todo:
-                self._draw(step, rows, rng)
+            for name, factors in todo:
+                _draw(name, factors, rows, rng)
         return values
 
-    def _draw(self, step: _Step, values: Values, rng: np.random.Generator) -> None:
-        """Draw one variable in place, given its neighbours, by inverting its distribution."""
-        out = values[step.name]
-        weight: FloatArray = np.ones((len(out), 1))
-        for others, table in zip(step.others, step.tables, strict=True):
-            weight = weight * table[self._row_indices(others, values)]
-        cumulative = np.cumsum(weight.T, axis=0)
-        threshold = rng.random(len(out)) * cumulative[-1]
-        out[:] = 0
-        for reached in cumulative[:-1]:
-            out += reached <= threshold
 
-    def _row_indices(self, others: tuple[str, ...], values: Values) -> npt.NDArray[np.int64]:
-        """Row of the flattened table that belongs to each drawn combination of values."""
-        number = np.zeros(1, dtype=np.int64)
-        for name in others:
-            number = number * self._sizes[name] + values[name]
-        return number
+def _draw(name: str, factors: list[Factor], values: Values, rng: np.random.Generator) -> None:
+    """Draw one variable in place, given its neighbours, by inverting its distribution."""
+    out = values[name]
+    weight: FloatArray = np.ones((len(out), 1))
+    for factor in factors:
+        weight = weight * factor.table[tuple(values[v] for v in factor.scope[:-1])]
+    cumulative = np.cumsum(weight.T, axis=0)
+    threshold = rng.random(len(out)) * cumulative[-1]
+    out[:] = 0
+    for reached in cumulative[:-1]:
+        out += reached <= threshold
 
 
 def _product(factors: Sequence[Factor], name: str) -> Factor:
@@ -144,8 +125,7 @@ def _product(factors: Sequence[Factor], name: str) -> Factor:
 def _contract(left: Factor, right: Factor, name: str) -> Factor:
     """Sum of left * right over ``name``, as a batch of matrix products."""
     if not left.scope:
-        scope = tuple(v for v in right.scope if v != name)
-        return Factor(scope, _last(right, name).sum(axis=-1))
+        return Factor(right.scope[:-1], right.table.sum(axis=-1))
     common = tuple(v for v in left.scope if v in right.scope and v != name)
     rows = tuple(v for v in left.scope if v not in right.scope)
     columns = tuple(v for v in right.scope if v not in left.scope)
@@ -158,10 +138,10 @@ def _contract(left: Factor, right: Factor, name: str) -> Factor:
     return Factor((*common, *rows, *columns), product.reshape(shape))
 
 
-def _last(factor: Factor, name: str) -> FloatArray:
-    """The table with the axis of ``name`` last."""
-    others = tuple(v for v in factor.scope if v != name)
-    return np.ascontiguousarray(_aligned(factor, (*others, name)))
+def _put_last(factor: Factor, name: str) -> Factor:
+    """The same factor with ``name`` last in its scope."""
+    scope = (*(v for v in factor.scope if v != name), name)
+    return Factor(scope, np.ascontiguousarray(_aligned(factor, scope)))
 
 
 def _aligned(factor: Factor, scope: tuple[str, ...]) -> FloatArray:
@@ -185,7 +165,7 @@ def elimination_order(
     and nothing between.
     """
     lengths = dict(sizes)
-    neighbours = _neighbours(lengths, scopes)
+    neighbours = {v: {o for s in scopes if v in s for o in s} - {v} for v in lengths}
     cost = {name: _cost(name, neighbours, lengths) for name in lengths}
     front: set[str] = {start} & set(lengths) if start is not None else set()
     order: list[str] = []
@@ -204,15 +184,6 @@ def elimination_order(
         for other in around.union(*(neighbours[v] for v in around)):
             cost[other] = _cost(other, neighbours, lengths)
     return tuple(order)
-
-
-def _neighbours(names: Iterable[str], scopes: Iterable[tuple[str, ...]]) -> dict[str, set[str]]:
-    """The variables that share a scope with each variable."""
-    neighbours: dict[str, set[str]] = {name: set() for name in names}
-    for scope in scopes:
-        for name in scope:
-            neighbours[name].update(v for v in scope if v != name)
-    return neighbours
 
 
 def _cost(

@@ -4,7 +4,6 @@ weight of a row = prod over the chosen features j of (r where x_j equals the tar
 """
 
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +12,7 @@ import pandas as pd
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import Environment, check_binary
-from stablepred.worlds.synthetic import check_rate
+from stablepred.worlds.synthetic import check_rate, check_rows
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -60,24 +59,17 @@ def biased_sample(
     -------
     Environment
         Rows keep their labels: ``frame.drop(index=environment.X.index)`` has those that are left.
-
-    Raises
-    ------
-    InputError
-        When a column is missing or not 0/1, or the table cannot deliver n rows (see
-        `deliverable_rows`).
+        A table that cannot deliver n rows (see `deliverable_rows`) is refused.
     """
     rate = check_rate(bias_rate)
     share = _relative_weights(frame, outcome, features, rate, target)
-    if not isinstance(n, Real) or not float(n).is_integer() or n < 1:
-        raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
-    rng = numpy_generator(root_seed(random_state), "biased_sample", int(n), rate)
+    n = check_rows(n)
+    rng = numpy_generator(root_seed(random_state), "biased_sample", n, rate)
     if replace:
-        rows = rng.choice(len(share), size=int(n), p=share / share.sum())
+        rows = rng.choice(len(share), size=n, p=share / share.sum())
     else:
-        rows = _draw_without_replacement(share, int(n), rng)
-    chosen = frame.iloc[rows]
-    label = name if name is not None else f"r={rate:g}"
+        rows = _draw_without_replacement(share, n, rng)
+    chosen, label = frame.iloc[rows], f"r={rate:g}" if name is None else name
     return Environment(label, chosen.drop(columns=outcome), chosen[outcome].to_numpy())
 
 
@@ -94,26 +86,21 @@ def deliverable_rows(
     The number of rows expected to be selected: the sum of weight / largest weight.
     """
     share = _relative_weights(frame, outcome, features, check_rate(bias_rate), target)
-    return _count_deliverable(share)
-
-
-def _count_deliverable(share: FloatArray) -> int:
-    return int(np.floor(share.sum() + 1e-9))
+    return int(share.sum() + 1e-9)
 
 
 def _draw_without_replacement(
     share: FloatArray, n: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
     """Rows selected one by one with the given probabilities, then n of them at random."""
-    available = _count_deliverable(share)
-    if n > available:
+    if n > (available := int(share.sum() + 1e-9)):
         raise InputError(
             f"the table has {len(share)} rows, of which this selection leaves about {available}, "
             f"but n={n} were asked for. Take n <= {available}, fewer features, a bias_rate nearer "
             "to 0.5, or replace=True."
         )
-    selected = np.flatnonzero(rng.random(len(share)) < share)
-    while len(selected) < n:  # by chance, when n is close to what can be delivered
+    selected = np.empty(0, dtype=np.int64)
+    while len(selected) < n:  # again only by chance, when n is close to what can be delivered
         selected = np.flatnonzero(rng.random(len(share)) < share)
     return rng.permutation(selected)[:n]
 
@@ -132,27 +119,23 @@ def _relative_weights(
     agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
     count = agree.sum(axis=1)
     log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)
-    weights: FloatArray = np.exp(log_weight - log_weight.max())
-    return weights
+    return np.asarray(np.exp(log_weight - log_weight.max()))
 
 
 def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: str) -> None:
     """Check that the columns named exist, make sense together, and are 0/1."""
     if not isinstance(frame, pd.DataFrame) or len(frame) == 0:
         raise InputError("the table must be a pandas DataFrame with at least one row.")
-    repeated_columns = frame.columns[frame.columns.duplicated()].unique().tolist()
-    if repeated_columns:
-        raise InputError(f"the table has repeated column names {repeated_columns}; rename them.")
+    if repeated := frame.columns[frame.columns.duplicated()].unique().tolist():
+        raise InputError(f"the table has repeated column names {repeated}; rename them.")
     if not chosen:
         raise InputError("features is empty; name at least one column that selection acts on.")
-    missing = [c for c in dict.fromkeys([outcome, *chosen, goal]) if c not in frame.columns]
-    if missing:
+    named = dict.fromkeys([outcome, goal, *chosen])
+    if missing := [c for c in named if c not in frame.columns]:
         raise InputError(f"the table lacks {missing}; its columns are {list(frame.columns)}.")
-    repeated = sorted({c for c in chosen if chosen.count(c) > 1})
-    if repeated:
+    if repeated := sorted({c for c in chosen if chosen.count(c) > 1}):
         raise InputError(f"features {repeated} are named more than once.")
-    for column in (outcome, goal):
-        if column in chosen:
-            raise InputError(f"{column!r} cannot be both a selected feature and outcome or target.")
-    for column in dict.fromkeys([outcome, goal, *chosen]):
+    if both := [column for column in (outcome, goal) if column in chosen]:
+        raise InputError(f"{both[0]!r} cannot be both a selected feature and outcome or target.")
+    for column in named:
         check_binary(frame[column], f"column {column!r}")

@@ -22,10 +22,12 @@ from stablepred.worlds.latent import TARGET, selected_law
 FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int8]
 
-SETTINGS = ("s_indep_v", "s_to_v", "v_to_s")
-SHIFTS = ("y_given_v", "v_given_s")
-TARGETS = ("outcome", "signal")
-NOISE_SCALES = ("sd", "variance")
+CHOICES = {
+    "setting": ("s_indep_v", "s_to_v", "v_to_s"),
+    "shift": ("y_given_v", "v_given_s"),
+    "noise_scale": ("sd", "variance"),
+    "bias_on": ("outcome", "signal"),
+}
 
 BATCH = 65_536  # most proposals drawn at once, to bound the memory
 
@@ -62,22 +64,19 @@ class SyntheticWorld:
     Z_i is neither 0 nor 1, V_i cannot equal it. Effects of Gaussian causes are
     1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of causes.
 
-    *How selection is exact.* No row is drawn and thrown away for its biased features; sampling
-    takes seconds for 100,000 rows of 80 features at any rate.
-
-    ``shift="y_given_v"``: propose (x, t) from P(x) prod_j (r if v_j = t else 1 - r), with t a free
-    0/1 variable; draw Y given x; keep the row if its target came out as t. What is kept follows
-    P(x) P(y|x) prod_j (r if v_j = target else 1 - r), the selected law; a fifth of the proposals or
-    more is kept, whatever the rate and the number of biased features. For ``"s_indep_v"`` and
-    ``"v_to_s"`` the biased V_j are signs of independent Gaussians, so a proposal is: t a fair
-    coin, each biased V_j equal to t with probability r, everything else as in the world without
-    selection. For ``"s_to_v"`` the proposal is a ring of Gaussians tied by the factors of V.
-
-    That ring, and everything with ``shift="v_given_s"`` (where nothing is rejected), is a product
-    of local factors and is drawn by summing variables out and sampling backwards, which is exact
-    (`stablepred.worlds.factors`), with the magnitudes of the Gaussians on the nodes of a Gauss
-    quadrature, which changes the law of the features by less than 1e-9 in total variation at
-    p = 10 (1e-7 with ``noise_scale="variance"``; `stablepred.worlds.latent`).
+    *How selection is exact.* No row is drawn and thrown away for its biased features: 100,000 rows
+    of 80 features take seconds at any rate. With ``shift="y_given_v"``, propose (x, t) from
+    P(x) prod_j (r if v_j = t else 1 - r), with t a free 0/1 variable; draw Y given x; keep the row
+    if its target came out as t. What is kept follows P(x) P(y|x) prod_j (r if v_j = target else
+    1 - r), the selected law; a fifth of the proposals or more is kept, whatever the rate and the
+    number of biased features. For ``"s_indep_v"`` and ``"v_to_s"`` the biased V_j are signs of
+    independent Gaussians, so a proposal is: t a fair coin, each biased V_j equal to t with
+    probability r, everything else as in the world without selection. For ``"s_to_v"`` the proposal
+    is a ring of Gaussians tied by the factors of V. That ring, and everything with
+    ``shift="v_given_s"`` (where nothing is rejected), is a product of local factors and is drawn
+    by summing variables out and sampling backwards, which is exact (`stablepred.worlds.factors`),
+    with the magnitudes of the Gaussians on the nodes of a Gauss quadrature (accuracy:
+    `stablepred.worlds.latent`).
     """
 
     setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
@@ -90,28 +89,23 @@ class SyntheticWorld:
     noise_scale: Literal["sd", "variance"] = "sd"
 
     def __post_init__(self) -> None:
-        _check_choice("setting", self.setting, SETTINGS)
-        _check_choice("shift", self.shift, SHIFTS)
-        _check_choice("noise_scale", self.noise_scale, NOISE_SCALES)
-        self._check_bias_on()
-        self._check_counts()
-
-    def _check_bias_on(self) -> None:
-        if self.shift == "v_given_s":
-            if self.bias_on is not None:
-                raise InputError(
-                    f"bias_on={self.bias_on!r} has no meaning with shift='v_given_s', where the "
-                    "noisy features are selected to agree with Z(S). Leave bias_on out."
-                )
-            return
-        if self.bias_on is None:
+        if self.bias_on is None and self.shift != "v_given_s":
             object.__setattr__(self, "bias_on", "outcome")
-        _check_choice("bias_on", self.bias_on, TARGETS)
-
-    def _check_counts(self) -> None:
+        for label, choices in CHOICES.items():
+            value = getattr(self, label)
+            if value not in choices and not (label == "bias_on" and value is None):
+                raise InputError(f"{label} must be one of {list(choices)}, but is {value!r}.")
+        if self.shift == "v_given_s" and self.bias_on is not None:
+            raise InputError(
+                f"bias_on={self.bias_on!r} has no meaning with shift='v_given_s', where the noisy "
+                "features are selected to agree with Z(S). Leave bias_on out."
+            )
         if self.n_features != int(self.n_features):
             raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
         object.__setattr__(self, "n_features", int(self.n_features))
+        self._check_counts()
+
+    def _check_counts(self) -> None:
         for label, share in (("stable", self.stable), ("biased", self.biased)):
             if not 0.0 < share < 1.0:
                 raise InputError(f"{label} must be a fraction between 0 and 1, but is {share!r}.")
@@ -170,11 +164,11 @@ class SyntheticWorld:
         (``shift="v_given_s"``) it is 1 for z >= 0 and 0 below. Selection on the signal or on Z(S)
         leaves it as it is; selection on the outcome does not.
         """
-        return self._probability(self._check_rows(X))
+        return self._probability(self._check_columns(X))
 
     def signal(self, X: pd.DataFrame | npt.ArrayLike) -> IntArray:
         """The outcome before noise, 1 where z >= 0: a tie gives 1."""
-        return (self._score(self._check_rows(X)) >= 0).astype(np.int64)
+        return (self._score(self._check_columns(X)) >= 0).astype(np.int64)
 
     def sample(
         self,
@@ -198,19 +192,17 @@ class SyntheticWorld:
             Name of the environment, ``"r=..."`` if not given.
         """
         rate = check_rate(bias_rate)
-        if n != int(n) or n < 1:
-            raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
-        rng = numpy_generator(root_seed(random_state), repr(self), int(n), rate)
-        x, y = self._select(int(n), rate, rng)
+        n = check_rows(n)
+        rng = numpy_generator(root_seed(random_state), repr(self), n, rate)
+        x, y = self._select(n, rate, rng)
         frame = pd.DataFrame(x.astype(np.int64), columns=self.feature_names)
         return Environment(name if name is not None else f"r={rate:g}", frame, y)
 
-    def _check_rows(self, X: Any) -> npt.NDArray[Any]:
+    def _check_columns(self, X: Any) -> npt.NDArray[Any]:
         """Check the columns of X by name (a frame) or by position (an array)."""
         names = self.feature_names
         if isinstance(X, pd.DataFrame):
-            missing = [name for name in names if name not in X.columns]
-            if missing:
+            if missing := [name for name in names if name not in X.columns]:
                 raise InputError(f"X lacks the columns {missing} of this world.")
             X = X[names]
         x = np.asarray(X)
@@ -227,22 +219,19 @@ class SyntheticWorld:
         P(V|S): alpha_i = (-1)^i and beta = p/2, times 2.
         """
         i = np.arange(self.n_linear)
+        alpha, beta = 2 * (-1) ** i, self.n_features
         if self.shift == "y_given_v":
-            alpha, beta = 2 * (-1) ** i * (i % 3 + 1), 3
-        else:
-            alpha, beta = 2 * (-1) ** i, self.n_features
+            alpha, beta = alpha * (i % 3 + 1), 3
         x = x[:, : self.n_stable + 1].astype(np.int64)
-        left, right = x[:, self.n_linear : -1], x[:, self.n_linear + 1 :]  # X_j and X_{j+1}
-        score: IntArray = x[:, : self.n_linear] @ alpha + beta * (left * right).sum(axis=1)
-        return score
+        products = x[:, self.n_linear : -1] * x[:, self.n_linear + 1 :]  # X_j X_{j+1}
+        return np.asarray(x[:, : self.n_linear] @ alpha + beta * products.sum(axis=1))
 
     def _probability(self, x: npt.NDArray[Any]) -> FloatArray:
         score = self._score(x)
         if self.shift == "v_given_s":
             return (score >= 0).astype(np.float64)
         mean = expit(score * self.n_features / 6)
-        chance: FloatArray = ndtr((mean - 0.5) / self.noise_sd(0.2))
-        return chance
+        return np.asarray(ndtr((mean - 0.5) / self.noise_sd(0.2)))
 
     def noise_sd(self, number: float) -> float:
         """Standard deviation of what the paper writes as N(0, number)."""
@@ -251,19 +240,19 @@ class SyntheticWorld:
     def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
         """``n`` rows of the selected population (see the notes above for why it is exact)."""
         if self.shift == "v_given_s":
-            x = self._stack_columns(selected_law(self, rate).sample(n, rng), self.feature_names)
+            x = _stack(selected_law(self, rate).sample(n, rng), self.feature_names)
             return x, self._draw_outcomes(x, rng)
         law = selected_law(self, rate) if self.setting == "s_to_v" else None
-        rows: list[Rows] = []
-        outcomes: list[IntArray] = []
+        parts: list[tuple[Rows, IntArray]] = []
         kept = tried = 0
         while kept < n:
             share = (kept + 1) / (tried + 2)
             size = min(BATCH, int((n - kept) / share) + 100)
-            x, y = self._hit(size, rate, rng) if law is None else self._hit_law(law, size, rng)
-            rows.append(x)
-            outcomes.append(y)
-            kept, tried = kept + len(y), tried + size
+            parts.append(
+                self._hit(size, rate, rng) if law is None else self._hit_law(law, size, rng)
+            )
+            kept, tried = kept + len(parts[-1][1]), tried + size
+        rows, outcomes = zip(*parts, strict=True)
         return np.concatenate(rows)[:n], np.concatenate(outcomes)[:n]
 
     def _hit(self, size: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
@@ -281,29 +270,23 @@ class SyntheticWorld:
         hit = self._targets(x, y) == target
         return x[hit], y[hit]
 
-    def _hit_law(
-        self, law: FactorGraph, size: int, rng: np.random.Generator
-    ) -> tuple[Rows, IntArray]:
+    def _hit_law(self, law: FactorGraph, size: int, rng: np.random.Generator) -> Any:
         """The same with S and V1 drawn first, given the target, and the other V for the hits."""
         drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
-        x = self._stack_columns(drawn, self.stable_features)
+        x = _stack(drawn, self.stable_features)
         y = self._draw_outcomes(x, rng)
         hit = self._targets(x, y) == drawn[TARGET]
         drawn = {name: column[hit] for name, column in drawn.items()}
         drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
-        return self._stack_columns(drawn, self.feature_names), y[hit]
-
-    @staticmethod
-    def _stack_columns(drawn: Values, names: list[str]) -> Rows:
-        return np.column_stack([drawn[name] for name in names])
+        return _stack(drawn, self.feature_names), y[hit]
 
     def _draw_outcomes(self, x: Rows, rng: np.random.Generator) -> IntArray:
         """Y given the features (the columns after V1 play no part)."""
         return (rng.random(len(x)) < self._probability(x)).astype(np.int64)
 
-    def _targets(self, x: Rows, y: IntArray) -> IntArray:
+    def _targets(self, x: Rows, y: IntArray) -> npt.NDArray[Any]:
         """What the biased features are selected to agree with."""
-        return y if self.bias_on == "outcome" else (self._score(x) >= 0).astype(np.int64)
+        return y if self.bias_on == "outcome" else self._score(x) >= 0
 
     def _draw_effects(self, v: Rows, rng: np.random.Generator) -> Rows:
         """S_j = 1 where V~_j + V~_{j+1} + N(0, 2) > 1, with V~ Gaussian of the signs given."""
@@ -312,6 +295,10 @@ class SyntheticWorld:
         sums = latent[:, j % self.n_noisy] + latent[:, (j + 1) % self.n_noisy]
         noise = self.noise_sd(2.0) * rng.standard_normal(sums.shape)
         return (sums + noise > 1).astype(np.int8)
+
+
+def _stack(drawn: Values, names: list[str]) -> Rows:
+    return np.column_stack([drawn[name] for name in names])
 
 
 def check_rate(rate: float) -> float:
@@ -324,6 +311,8 @@ def check_rate(rate: float) -> float:
     return float(rate)
 
 
-def _check_choice(label: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{label} must be one of {list(choices)}, but is {value!r}.")
+def check_rows(n: float) -> int:
+    """The number of rows as an int of at least one."""
+    if not isinstance(n, Real) or not n >= 1 or not float(n).is_integer():
+        raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
+    return int(n)

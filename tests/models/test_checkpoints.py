@@ -15,6 +15,7 @@ from stablepred import (
     BalancedClassifier,
     DGBRClassifier,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
     load,
@@ -35,11 +36,22 @@ MODELS = {
     "gbr-alternating": GBRClassifier.from_paper(**FEW),
     "dlr": DLRClassifier(**FEW),
     "dgbr": DGBRClassifier(**FEW),
-    "dgbr-features": DGBRClassifier(head="features", n_encoders=2, order=2, **FEW),
+    "dgbr-features": DGBRClassifier(head="features", order=2, **FEW),
     "dgbr-alternating": DGBRClassifier.from_paper(**FEW),
-    "dgbr-fixed-weights": DGBRClassifier(freeze_weights_after=3, **FEW),
-    "dgbr-reduced": DGBRClassifier(reduced=True, bias_bound=1.0, solver="alternating", **FEW),
+    "dgbr-fixed-weights": DGBRClassifier(frozen=FrozenWeights(after=3), **FEW),
+    "dgbr-reduced": DGBRClassifier(
+        frozen={"reduced": True, "bias_bound": 1.0}, solver="alternating", **FEW
+    ),
 }
+# As they are out of the box: every iteration, every choice.
+DEFAULTS = {
+    "balancer by default": GlobalBalancer(random_state=0),
+    "gbr by default": GBRClassifier(random_state=0),
+    "dlr by default": DLRClassifier(random_state=0),
+    "dgbr by default": DGBRClassifier(random_state=0),
+}
+MODELS |= DEFAULTS
+SLOW = pytest.mark.slow
 
 
 class StoppedError(Exception):
@@ -92,7 +104,9 @@ def content(model, folder):
 # --- going on ---
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=SLOW if name in DEFAULTS else ()) for name in MODELS]
+)
 def test_a_fit_that_is_stopped_again_and_again_ends_with_the_same_bits(
     name, stop_after, table, tmp_path
 ):
@@ -101,7 +115,7 @@ def test_a_fit_that_is_stopped_again_and_again_ends_with_the_same_bits(
     model = clone(MODELS[name]).set_params(checkpoint=path)
     stops = 0
     while True:
-        stop_after(2)
+        stop_after(4 if name in DEFAULTS else 2)
         try:
             model.fit(table.X, table.y)
         except StoppedError:
@@ -114,6 +128,7 @@ def test_a_fit_that_is_stopped_again_and_again_ends_with_the_same_bits(
     assert [item.name for item in tmp_path.iterdir()] == ["model"]
 
 
+@pytest.mark.slow
 def test_killed_processes_resume_to_the_same_bits(tmp_path):
     record = tmp_path / "record.json"
     fits = ["dgbr", "gbr", "dgbr fixed weights", "dgbr alternating", "dgbr without a seed"]
@@ -305,7 +320,7 @@ def test_a_checkpoint_is_no_model(unfinished):
 
 
 def test_names_that_can_be_no_file_are_refused(table, tmp_path):
-    with pytest.raises(InputError, match="checkpoint must be the name of a file or None"):
+    with pytest.raises(InputError, match="checkpoint must be the path of a file or None"):
         GBRClassifier(checkpoint=3).fit(table.X, table.y)
     with pytest.raises(InputError, match="there is no folder"):
         GBRClassifier(checkpoint=tmp_path / "nowhere" / "c").fit(table.X, table.y)

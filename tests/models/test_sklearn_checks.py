@@ -15,6 +15,7 @@ from stablepred import (
     GlobalBalancer,
     OverlapFilter,
     StableClassifier,
+    StableFeatureSelector,
 )
 
 DEFAULTS = [
@@ -27,6 +28,7 @@ DEFAULTS = [
     BalancedClassifier(LogisticRegression()),
     BalancedRegressor(LinearRegression()),
     StableClassifier(),
+    StableFeatureSelector(),
 ]
 VARIANTS = [
     Dichotomizer(strategy="median"),

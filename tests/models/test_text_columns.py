@@ -5,7 +5,15 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 
-from stablepred import DGBRClassifier, Dichotomizer, GBRClassifier, GlobalBalancer, OverlapFilter
+from stablepred import (
+    DGBRClassifier,
+    Dichotomizer,
+    GBRClassifier,
+    GlobalBalancer,
+    OverlapFilter,
+    StableClassifier,
+    StableFeatureSelector,
+)
 from stablepred.exceptions import InputError
 
 FRAME = {"age": [1.0, 2.0, 3.0, 4.0], "city": ["Ulm", "Bonn", "Ulm", "Bonn"]}
@@ -14,7 +22,15 @@ FRAME = {"age": [1.0, 2.0, 3.0, 4.0], "city": ["Ulm", "Bonn", "Ulm", "Bonn"]}
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize(
     "estimator",
-    [Dichotomizer(), OverlapFilter(), GlobalBalancer(), GBRClassifier(), DGBRClassifier()],
+    [
+        Dichotomizer(),
+        OverlapFilter(),
+        GlobalBalancer(),
+        GBRClassifier(),
+        DGBRClassifier(),
+        StableClassifier(),
+        StableFeatureSelector(),
+    ],
     ids=lambda estimator: type(estimator).__name__,
 )
 def test_a_text_column_is_named_with_an_example(estimator, kind):

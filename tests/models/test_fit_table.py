@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.Stablepre
 
 FIXED = {"l1": 0.005, "refit": False, "random_state": 0}
 CLASSIFIERS = {
-    "GBR": GBRClassifier(random_state=0),
+    "GBR": GBRClassifier(random_state=0, cv=2),
     "GBR fixed": GBRClassifier(**FIXED),
     "GBR order 2": GBRClassifier(order=2, **FIXED),
     "GBR paper": GBRClassifier.from_paper(random_state=0),

@@ -17,12 +17,18 @@ from stablepred import (
     DGBRClassifier,
     Dichotomizer,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
+    StableFeatureSelector,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 CLASSIFIERS = {
     "GBR": GBRClassifier(l1=0.01, refit=False, max_iter=5, random_state=0),
@@ -32,11 +38,17 @@ CLASSIFIERS = {
         head="features", l1=0.01, refit=False, max_iter=3, random_state=0
     ),
     "BalancedClassifier": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=5)),
+    "StableClassifier": StableClassifier(random_state=0),
+    "StableClassifier of LR": StableClassifier(LogisticRegression(), random_state=0),
 }
 PREDICTORS = CLASSIFIERS | {
     "BalancedRegressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5)),
 }
-TRANSFORMERS = {"Dichotomizer": Dichotomizer(), "OverlapFilter": OverlapFilter()}
+TRANSFORMERS = {
+    "Dichotomizer": Dichotomizer(),
+    "OverlapFilter": OverlapFilter(),
+    "StableFeatureSelector": StableFeatureSelector(random_state=0),
+}
 ALL = PREDICTORS | TRANSFORMERS | {"GlobalBalancer": GlobalBalancer(max_iter=5)}
 
 
@@ -234,6 +246,9 @@ def test_a_scaler_before_the_estimator_changes_nothing(table):
         ("GBR", {"fit_intercept": np.array([True, False])}),
         ("DLR", {"hidden": [(2,), (3, 2)]}),
         ("DGBR", {"weight_l2": [0.01, 1.0], "hidden": [[2], (2, 2)]}),
+        ("DGBR", {"frozen": [None, {"after": 2}, FrozenWeights(reduced=True)]}),
+        ("StableClassifier", {"evidence": ["auto", ["effect"]], "estimator": [None]}),
+        ("StableClassifier of LR", {"estimator__C": [0.1, 1.0], "guard": np.array([True, False])}),
         ("BalancedClassifier", {"estimator__C": [0.1, 1.0], "balancer__weight_l2": [0.01, 1.0]}),
         ("BalancedRegressor", {"balancer": [None, GlobalBalancer(order=2, max_iter=3)]}),
     ],
@@ -264,7 +279,7 @@ def test_cross_validation_scores_are_accuracies(table):
 def test_inner_folds_come_from_cv(cv, table):
     model = GBRClassifier(cv=cv, random_state=0).fit(table.X, table.y)
     assert model.recipe_.l1 > 0
-    assert model.recipe_.refit in (False, "weighted", "plain")
+    assert model.recipe_.refit in (False, "weighted")
     assert np.isfinite(model.predict_proba(table.X)).all()
 
 

@@ -14,12 +14,18 @@ from stablepred import (
     DGBRClassifier,
     Dichotomizer,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
+    StableFeatureSelector,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
+    pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning"),
+]
 
 # Each example is two whole fits: few of them, and no search for a smaller one.
 FEW = settings(max_examples=2, phases=[Phase.explicit, Phase.generate])
@@ -39,12 +45,15 @@ SHALLOW = {
 DEEP = {
     "DLR": DLRClassifier(l1=0.001),
     "DGBR": DGBRClassifier(**FIXED),
-    "DGBR features": DGBRClassifier(head="features", n_encoders=2, **FIXED),
+    "DGBR features": DGBRClassifier(head="features", **FIXED),
     "DGBR alternating": DGBRClassifier(solver="alternating", **FIXED),
     "DGBR alternating features": DGBRClassifier(solver="alternating", head="features", **FIXED),
     "DGBR paper": DGBRClassifier.from_paper(),
-    "FWDGBR": DGBRClassifier(freeze_weights_after=3, **FIXED),
-    "RFWDGBR": DGBRClassifier(solver="alternating", reduced=True, bias_bound=1.0, **FIXED),
+    "DGBR refitted": DGBRClassifier(refit="weighted", l1=0.0),
+    "FWDGBR": DGBRClassifier(frozen=FrozenWeights(after=3), **FIXED),
+    "RFWDGBR": DGBRClassifier(
+        solver="alternating", frozen=FrozenWeights(reduced=True, bias_bound=1.0), **FIXED
+    ),
 }
 META = {
     "BalancedClassifier": BalancedClassifier(PLAIN),
@@ -55,7 +64,12 @@ PREPROCESSING = {
     "Dichotomizer median": Dichotomizer(strategy="median"),
     "OverlapFilter": OverlapFilter(),
 }
-ALL = SHALLOW | DEEP | META | PREPROCESSING
+SCREENS = {
+    "StableClassifier": StableClassifier(),
+    "StableClassifier of LR": StableClassifier(PLAIN, guard=False),
+    "StableFeatureSelector": StableFeatureSelector(),
+}
+ALL = SHALLOW | DEEP | SCREENS | META | PREPROCESSING
 
 
 def fitted(model, x, y, sample_weight=None, **params):
@@ -85,8 +99,11 @@ def outcome(model, x):
         found["before"] = model.balance_report_.before.to_numpy()
         found["after"] = model.balance_report_.after.to_numpy()
     if hasattr(model, "feature_effects_"):
-        names = ["effect", "low", "high", "explaining_away"]
-        found["effects"] = model.feature_effects_[names].to_numpy()
+        found["effects"] = model.feature_effects_[["effect", "low", "high"]].to_numpy()
+    if hasattr(model, "variables_"):
+        names = ["effect", "low", "high", "explaining_away", "probability_noisy"]
+        found["variables"] = model.variables_[names].to_numpy()
+        found["verdicts"] = np.array([model.stable_features_, model.used_features_])
     return found
 
 
@@ -192,8 +209,8 @@ def test_feature_order_does_not_matter_without_an_encoder(name, max_iter, make_t
             one.predict_proba(table.x), other.predict_proba(table.x[:, order]), atol=1e-6
         )
         np.testing.assert_allclose(
-            one.feature_effects_[["effect", "explaining_away"]].to_numpy()[list(order)],
-            other.feature_effects_[["effect", "explaining_away"]].to_numpy(),
+            one.feature_effects_["effect"].to_numpy()[list(order)],
+            other.feature_effects_["effect"].to_numpy(),
             atol=1e-6,
         )
 
@@ -222,7 +239,7 @@ def test_weights_without_an_encoder_do_not_depend_on_the_seed(name, table):
     np.testing.assert_array_equal(row_weights(one), row_weights(other))
 
 
-@pytest.mark.parametrize("name", SHALLOW | DEEP)
+@pytest.mark.parametrize("name", SHALLOW | DEEP | SCREENS)
 def test_a_fit_neither_reads_nor_moves_the_global_generators(name, table):
     model = clone(ALL[name]).set_params(max_iter=2, random_state=3)
     np.random.seed(1)  # noqa: NPY002

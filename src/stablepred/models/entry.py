@@ -1,11 +1,15 @@
-"""What every fit needs around its stages: a device, the sample, checkpoints, and plain warnings."""
+"""The way in: parameters, device, outcome, sample, settings, folds, starting values."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import RandomState, root_seed
 from stablepred._validation import (
@@ -17,28 +21,17 @@ from stablepred._validation import (
     column_names,
     warn_user,
 )
-from stablepred.core.loop import Solution
+from stablepred.core.loop import Settings
+from stablepred.core.networks import AutoEncoder
+from stablepred.core.objective import Strengths
 from stablepred.core.sharding import LOCAL, current_shards
 from stablepred.core.threads import LARGE, threads_for
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
-from stablepred.exceptions import (
-    CollapsedEmbeddingWarning,
-    ConstantFeatureWarning,
-    ConvergenceWarning,
-    DegenerateWeightsWarning,
-    InputError,
-    RedundantFeatureWarning,
-)
+from stablepred.exceptions import ConstantFeatureWarning, InputError
+from stablepred.heads.choice import Fold, shuffled_folds
 from stablepred.preprocessing import Dichotomizer, sums_within
 from stablepred.sample import Sample, make_sample
-from stablepred.weights.embedded import embedding_scale
 
-# Effective shares under this are reported even where no floor is set.
-SMALL_SHARE = 0.05
-# Where the mean of the weights, before it is set to one, is under this, their penalty is evaded.
-LEAST_MEAN = 0.1
-# A value of a feature whose weight falls to this part of what it was is reported as erased.
-ERASED = 0.01
 # Parameters that are strengths: finite and not negative.
 STRENGTHS = (
     *("balance", "reconstruction", "weight_l2", "l2", "weight_sum", "network_l2"),
@@ -170,109 +163,104 @@ def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
     return balance_report(x, mass, w.cpu().numpy(), names, sample.origin.n_rows, sample.shards)
 
 
-# --- what went wrong on the way, and what to change ---
-
-
-def warn_about_fit(estimator: Any, sample: Sample, solution: Solution, w: torch.Tensor) -> None:
-    """All warnings about weights and embedding; sets ``converged_``."""
-    warn_about_convergence(estimator, solution.unfinished)
-    if hasattr(estimator, "weight_l2"):
-        _warn_about_redundant_features(sample)
-        _warn_about_weights(estimator, solution)
-        _warn_about_erased_values(sample, w)
-    if solution.network is not None:
-        spread = float(embedding_scale(sample, solution.network.encode(sample.x)).max())
-        if spread < 1e-3:
-            warn_user(
-                "the embedding is nearly constant (largest standard deviation "
-                f"{spread:.1e}): balancing it says nothing. Lower balance, raise reconstruction, "
-                "or use solver='sequential'.",
-                CollapsedEmbeddingWarning,
-            )
-
-
-def warn_about_convergence(estimator: Any, unfinished: list[str]) -> None:
-    """Name the stages that ``max_iter`` stopped."""
-    estimator.converged_ = not unfinished
-    if unfinished:
-        stages = ", ".join(dict.fromkeys(unfinished))
-        warn_user(
-            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations "
-            f"before it converged (stage: {stages}). Raise max_iter, or raise tol "
-            f"(now {estimator.tol:g}) if the result is good enough.",
-            ConvergenceWarning,
+def check_balancing_parameters(estimator: Any) -> None:
+    """The rules for the parameters that GBR and DGBR share."""
+    check_common_parameters(estimator)
+    check_one_of(estimator, "solver", ("sequential", "alternating"))
+    if isinstance(estimator.refit, str) and estimator.refit == "plain":
+        raise InputError(
+            "refit must be one of 'auto', False, 'weighted', not 'plain': the balancing weights "
+            "are never dropped. StableClassifier fits a network on the stable variables without "
+            "them."
         )
+    check_one_of(estimator, "refit", ("auto", False, "weighted"))
+    check_one_of(estimator, "order", (1, 2))
+    check_one_of(estimator, "fit_intercept", (True, False))
+    if isinstance(estimator.l1, str):
+        check_one_of(estimator, "l1", ("auto",))
+    else:
+        check_at_least(estimator, "l1", 0)
 
 
-def _warn_about_redundant_features(sample: Sample) -> None:
-    """Name the features that repeat another one, or say its opposite, in every row."""
-    if sample.shards is not LOCAL:
+def check_hidden(hidden: Any) -> None:
+    """Refuse what are no widths of layers."""
+    if hidden is None:
         return
-    x = sample.features.cpu().numpy()
-    bits = np.packbits(x != x[0], axis=0).T  # alike for a feature and its opposite
-    first: dict[bytes, int] = {}
-    repeated = []
-    for j in np.argsort(sample.origin.columns).tolist():
-        original = first.setdefault(bits[j].tobytes(), j)
-        if original != j:
-            repeated.append(f"{sample.names[j]} (as {sample.names[original]})")
-    if repeated:
-        warn_user(
-            f"equal in every row, or opposite: {', '.join(repeated)}. No weights can balance such "
-            "features against each other. Leave one of each out.",
-            RedundantFeatureWarning,
+    listed = isinstance(hidden, Sequence | np.ndarray) and not isinstance(hidden, str)
+    widths: tuple[Any, ...] = tuple(hidden) if listed else ()
+    integers = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
+    if not widths or not integers:
+        raise InputError(
+            "hidden must name at least one layer, each an integer number of units, for example "
+            f"(10, 10); it is {hidden!r}."
         )
 
 
-def _warn_about_weights(estimator: Any, solution: Solution) -> None:
-    """Say where the weights have collapsed, met their floor, or not moved at all."""
-    report, floor = estimator.balance_report_, estimator.min_effective_share
-    share = report.effective_share
-    mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
-    message = ""
-    if solution.floored:
-        message = (
-            f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
-            f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
-            "lower min_effective_share to allow it."
+def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArray:
+    """The outcome as 0/1; sets ``classes_``, of all processes that hold rows."""
+    check_classification_targets(labels)
+    present = column_or_1d(labels)[weight > 0]
+    shards = current_shards()
+    distinct = np.unique(present)
+    if shards is not LOCAL:
+        everywhere = [np.array(other) for other in shards.exchange(distinct.tolist())]
+        distinct = np.unique(np.concatenate(everywhere).astype(distinct.dtype))
+    estimator.classes_ = distinct
+    if len(distinct) > 2:
+        kind = type_of_target(present, input_name="y")
+        if shards is not LOCAL:
+            kind = f"multiclass, with {distinct.tolist()[:5]} over all shards"
+        raise InputError(
+            f"Only binary classification is supported. The type of the target is {kind}."
         )
-    elif share < SMALL_SHARE:
-        message = (
-            f"the weights collapsed onto few rows: effective sample size {share:.1%} of the rows. "
-            "Raise weight_l2 (lambda 3) or lower balance (lambda 1)."
+    if len(distinct) < 2:
+        raise InputError(
+            f"y must have two classes, but only one class is left: {distinct.tolist()}. "
+            "Check the outcome column and the sample_weight."
         )
-    elif share > 1 - 1e-8 and np.abs(report.before.to_numpy()).max() > 1e-6:
-        message = (
-            "all weights are equal although the features are not balanced. Raise balance "
-            "(lambda 1) or lower weight_l2 (lambda 3)."
-        )
-    if mean < LEAST_MEAN:
-        warn_user(
-            f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
-            "weight_l2 (lambda 3) hardly limits their variance any more. Raise weight_sum (lambda "
-            "6) well above weight_l2, or lower weight_l2.",
-            DegenerateWeightsWarning,
-        )
-    if message:
-        warn_user(message, DegenerateWeightsWarning)
+    return (labels == distinct[1]).astype(np.float64)
 
 
-def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
-    """A feature of which one value has hardly any weight left is not balanced but gone."""
-    x, mass = sample.features, sample.mass
-    v = mass * w
-    on, on_before, off, off_before = sample.totals(v @ x, mass @ x, v @ (1 - x), mass @ (1 - x))
-    erased = []
-    for value, left, before in ((1, on, on_before), (0, off, off_before)):
-        gone = (left < ERASED * before).tolist()
-        erased += [
-            (name, value) for name, is_gone in zip(sample.names, gone, strict=True) if is_gone
-        ]
-    if erased:
-        listed = ", ".join(f"{name} = {value}" for name, value in sorted(erased))
-        warn_user(
-            f"the weights leave less than {ERASED:.0%} of their share to the rows with "
-            f"{listed}: overlap is violated there, and nothing can be compared. Raise "
-            "weight_l2 (lambda 3), or leave such features out (OverlapFilter).",
-            DegenerateWeightsWarning,
-        )
+def make_settings(estimator: Any) -> Settings:
+    """The solver's settings from the parameters; lambda 5 is zero while it is to be chosen."""
+    names = Strengths.__dataclass_fields__.keys() & vars(estimator).keys()
+    strengths = {name: getattr(estimator, name) for name in names}
+    if strengths.get("l1") == "auto":
+        strengths["l1"] = 0.0
+    return Settings(
+        Strengths(**{name: float(value) for name, value in strengths.items()}),
+        fit_intercept=estimator.fit_intercept,
+        least_share=getattr(estimator, "min_effective_share", 0.0),
+        max_iter=estimator.max_iter,
+        tol=estimator.tol,
+    )
+
+
+def make_folds(
+    estimator: Any, sample: Sample, x: FloatArray, labels: Any, weight: FloatArray, seed: int
+) -> Callable[[], Iterator[Fold]]:
+    """Inner folds: shuffled ones for a number, the splitter's own rows otherwise."""
+
+    def folds() -> Iterator[Fold]:
+        if isinstance(estimator.cv, Integral):
+            yield from shuffled_folds(sample, int(estimator.cv), seed)
+            return
+        for train, test in check_cv(estimator.cv, labels, classifier=True).split(x, labels):
+            yield sample.share_of_rows(train, weight), sample.share_of_rows(test, weight)
+
+    return folds
+
+
+def keeps_solver_head(estimator: Any) -> bool:
+    """Whether Algorithm 1's own beta is the result: neither lambda 5 nor the refit is chosen."""
+    fixed = estimator.l1 != "auto" and estimator.refit is False
+    return bool(estimator.solver == "alternating" and fixed)
+
+
+def start_network(
+    hidden: Sequence[int] | None, sample: Sample, generator: torch.Generator
+) -> AutoEncoder:
+    """The starting values of one auto-encoder."""
+    width = max(2, sample.n_features // 2)
+    widths = (width, width) if hidden is None else tuple(map(int, hidden))
+    return AutoEncoder.random(sample.x.shape[1], widths, generator, sample.device)

@@ -16,9 +16,12 @@ from stablepred import (
     DGBRClassifier,
     Dichotomizer,
     DLRClassifier,
+    FrozenWeights,
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
+    StableFeatureSelector,
 )
 from stablepred.core import descent
 from stablepred.exceptions import (
@@ -33,6 +36,7 @@ from stablepred.exceptions import (
 
 # Every fit here may stop early; what is tested is what else it says.
 pytestmark = [
+    pytest.mark.usefixtures("short_screens"),
     pytest.mark.filterwarnings("ignore::stablepred.exceptions.ConvergenceWarning"),
     pytest.mark.filterwarnings("ignore::stablepred.exceptions.DegenerateWeightsWarning"),
 ]
@@ -49,13 +53,19 @@ OWN = {
         head="features", l1=0.001, refit=False, max_iter=2, random_state=0
     ),
 }
-CLASSIFIERS = {name: model for name, model in OWN.items() if name != "GlobalBalancer"}
+SCREENS = {
+    "StableClassifier": StableClassifier(random_state=0),
+    "StableClassifier of LR": StableClassifier(LogisticRegression(), random_state=0),
+    "StableFeatureSelector": StableFeatureSelector(random_state=0),
+}
+PAPER = {name: model for name, model in OWN.items() if name != "GlobalBalancer"}
+CLASSIFIERS = PAPER | {name: model for name, model in SCREENS.items() if "Class" in name}
 META = {
     "BalancedClassifier": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=4)),
     "BalancedRegressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=4)),
 }
 PREPROCESSING = {"Dichotomizer": Dichotomizer(), "OverlapFilter": OverlapFilter()}
-ALL = OWN | META | PREPROCESSING
+ALL = OWN | SCREENS | META | PREPROCESSING
 
 
 # --- data ---
@@ -105,26 +115,26 @@ def test_without_dichotomising_two_values_must_be_0_and_1(name, table):
         clone(ALL[name]).set_params(dichotomize=None).fit(X, table.y)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", PAPER)
 def test_without_dichotomising_a_new_value_at_prediction_is_refused_by_name(name, table):
     model = clone(ALL[name]).set_params(dichotomize=None).fit(table.X, table.y)
     with pytest.raises(InputError, match="'f3'"):
         model.predict(table.X.assign(f3=0.5))
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", CLASSIFIERS | SCREENS)
 def test_one_class_only_is_refused(name, table):
     with pytest.raises(InputError, match=r"two classes.*one class.*\[1\]"):
         clone(ALL[name]).fit(table.x, np.ones(table.n, dtype=int))
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", CLASSIFIERS | SCREENS)
 def test_one_class_only_among_the_weighted_rows_is_refused(name, table):
     with pytest.raises(InputError, match=r"one class.*sample_weight"):
         clone(ALL[name]).fit(table.x, table.y, sample_weight=table.y.astype(float))
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", CLASSIFIERS | SCREENS)
 def test_three_classes_are_refused(name, table):
     with pytest.raises(InputError, match="binary"):
         clone(ALL[name]).fit(table.x, np.arange(table.n) % 3)
@@ -144,13 +154,13 @@ def test_a_continuous_outcome_is_refused(name, table):
         clone(ALL[name]).fit(table.x, np.linspace(0, 1, table.n))
 
 
-@pytest.mark.parametrize("name", OWN | META)
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_features_that_are_all_constant_are_refused(name, table):
     with pytest.raises(InputError, match="all 5 features are constant"):
         clone(ALL[name]).fit(np.ones_like(table.x), table.y)
 
 
-@pytest.mark.parametrize("name", OWN | META)
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_features_that_are_constant_among_the_weighted_rows_are_refused(name, table):
     weight = (table.x == table.x[0]).all(axis=1).astype(float)
     assert weight.sum() > 0
@@ -160,20 +170,20 @@ def test_features_that_are_constant_among_the_weighted_rows_are_refused(name, ta
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 3.7])
-@pytest.mark.parametrize("name", OWN | META)
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_one_constant_column_is_a_warning_with_its_name(name, value, table):
     with pytest.warns(ConstantFeatureWarning, match=r"\bf4\b"):
         clone(ALL[name]).fit(table.X.assign(f4=value), table.y)
 
 
 @pytest.mark.parametrize("n", [1, 2])
-@pytest.mark.parametrize("name", OWN | META)
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_fewer_than_three_rows_are_refused(name, n, table):
     with pytest.raises(ValueError, match=rf"{n} sample.*minimum of 3"):
         clone(ALL[name]).fit(table.x[:n], table.y[:n])
 
 
-@pytest.mark.parametrize("name", OWN | META)
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_fewer_than_three_weighted_rows_are_refused(name, table):
     weight = np.zeros(table.n)
     weight[[np.argmax(table.y), np.argmin(table.y)]] = 1
@@ -228,7 +238,7 @@ STRENGTHS = [
         "DGBR",
         [
             *("balance", "reconstruction", "weight_l2", "l2", "l1", "weight_sum", "network_l2"),
-            *("bias_bound", "network_bound", "min_effective_share"),
+            "min_effective_share",
         ],
     ),
 ]
@@ -248,12 +258,7 @@ def test_a_strength_that_is_no_number_of_at_least_zero_is_refused_by_name(
 @pytest.mark.parametrize("value", ["auto", None])
 @pytest.mark.parametrize(
     ("name", "strength"),
-    [
-        (name, strength)
-        for name, group in STRENGTHS
-        for strength in group
-        if strength not in ("l1", "bias_bound", "network_bound")
-    ],
+    [(name, strength) for name, group in STRENGTHS for strength in group if strength != "l1"],
 )
 def test_a_strength_that_has_no_automatic_choice_refuses_one_by_name(name, strength, value, table):
     with pytest.raises(InputError, match=rf"\b{strength} must be"):
@@ -276,8 +281,8 @@ def test_hidden_layers_must_be_named(name, hidden, table):
 
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("value", [0, -3, 2.5, "many", True, None])
-def test_max_iter_must_be_a_whole_number_of_at_least_one(name, value, table):
-    with pytest.raises(InputError, match="max_iter must be a whole number of at least 1"):
+def test_max_iter_must_be_an_integer_of_at_least_one(name, value, table):
+    with pytest.raises(InputError, match="max_iter must be an integer of at least 1"):
         clone(ALL[name]).set_params(max_iter=value).fit(table.x, table.y)
 
 
@@ -294,15 +299,42 @@ CHOICES = [
     ("GlobalBalancer", {"device": "tpu"}, ["auto", "cpu", "cuda"]),
     ("GBR", {"order": "2"}, ["1", "2"]),
     ("GBR", {"solver": "newton"}, ["sequential", "alternating"]),
-    ("GBR", {"refit": True}, ["auto", "False", "weighted", "plain"]),
+    ("GBR", {"refit": True}, ["auto", "False", "weighted"]),
+    ("GBR", {"refit": "plain"}, ["weights are never dropped", "StableClassifier"]),
+    ("DGBR", {"refit": "plain"}, ["weights are never dropped", "StableClassifier"]),
     ("GBR", {"fit_intercept": "yes"}, ["True", "False"]),
     ("GBR", {"l1": "automatic"}, ["auto"]),
     ("DGBR", {"head": "tail"}, ["features", "embedding"]),
-    ("DGBR", {"reduced": 2}, ["True", "False"]),
     ("DGBR", {"standardize": None}, ["True", "False"]),
-    ("DGBR", {"n_encoders": 0}, ["at least 1"]),
-    ("DGBR", {"freeze_weights_after": 0}, ["at least 1"]),
+    ("DGBR", {"frozen": True}, ["FrozenWeights", "dict", "None"]),
+    ("DGBR", {"frozen": 3}, ["FrozenWeights", "dict", "None"]),
+    ("DGBR", {"frozen": {"before": 3}}, ["before"]),
+    ("DGBR", {"frozen": FrozenWeights(reduced=2)}, ["reduced", "True", "False"]),
+    ("DGBR", {"frozen": FrozenWeights(after=0)}, ["after", "at least 1"]),
+    ("DGBR", {"frozen": {"after": 2.5}}, ["after", "an integer"]),
+    ("DGBR", {"frozen": {"bias_bound": -1.0}}, ["bias_bound", "at least 0"]),
+    ("DGBR", {"frozen": {"bias_bound": np.nan}}, ["bias_bound", "finite"]),
+    ("DGBR", {"frozen": {"network_bound": np.inf}}, ["network_bound", "finite"]),
+    ("DGBR", {"frozen": {"network_bound": "much"}}, ["network_bound", "a finite number"]),
     ("DLR", {"l1": "auto"}, ["at least 0"]),
+    ("StableClassifier", {"guard": "yes"}, ["True", "False"]),
+    ("StableClassifier", {"cv": 1}, ["at least 2"]),
+    ("StableClassifier", {"cv": 2.5}, ["an integer"]),
+    ("StableClassifier", {"device": "tpu"}, ["auto", "cpu", "cuda"]),
+    *(
+        (name, {"evidence": evidence}, words)
+        for name in ("StableClassifier", "StableFeatureSelector")
+        for evidence, words in (
+            ("tea leaves", ["'auto'", "'explaining_away'", "'effect'", "'tea leaves'"]),
+            (["effect", "tea leaves"], ["'auto'", "'tea leaves'"]),
+            ([], ["'auto'"]),
+            (None, ["'auto'"]),
+            (3, ["'auto'"]),
+            ([3], ["3"]),
+            ([len], ["name"]),
+        )
+    ),
+    ("StableFeatureSelector", {"device": "tpu"}, ["auto", "cpu", "cuda"]),
     ("Dichotomizer", {"strategy": "mode"}, ["mean", "median"]),
     ("OverlapFilter", {"low": 0.9}, ["low=0.9"]),
     ("OverlapFilter", {"high": 1.5}, ["high=1.5"]),
@@ -323,13 +355,13 @@ def test_one_inner_fold_is_refused(table):
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", OWN | SCREENS)
 def test_a_gpu_that_is_not_there_is_refused_with_the_way_out(name, table):
     with pytest.raises(InputError, match=r"device='cuda'.*no CUDA GPU.*device='cpu'"):
         clone(ALL[name]).set_params(device="cuda").fit(table.x, table.y)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS | META | PREPROCESSING)
+@pytest.mark.parametrize("name", CLASSIFIERS | SCREENS | META | PREPROCESSING)
 def test_prediction_before_a_fit_is_refused(name, table):
     model = clone(ALL[name])
     method = getattr(model, "predict", getattr(model, "transform", None))
@@ -345,9 +377,12 @@ def test_an_unknown_column_at_prediction_is_named(name, table):
 
 
 def test_positional_parameters_are_refused():
-    for kind in (GBRClassifier, DLRClassifier, DGBRClassifier, GlobalBalancer, Dichotomizer):
+    kinds = (GBRClassifier, DLRClassifier, DGBRClassifier, GlobalBalancer, Dichotomizer)
+    for kind in (*kinds, StableFeatureSelector):
         with pytest.raises(TypeError, match="positional"):
             kind(1)
+    with pytest.raises(TypeError, match="positional"):
+        StableClassifier(None, "auto")
 
 
 # --- a failed fit ---
@@ -394,7 +429,7 @@ def test_a_fit_that_fails_on_the_outcome_leaves_a_fitted_model_as_it_was(name, t
     assert state(model, table) == before
 
 
-@pytest.mark.parametrize("name", OWN | META)
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError, RuntimeError])
 def test_an_interrupted_fit_leaves_a_fitted_model_as_it_was(
     name, interruption, table, make_table, monkeypatch
@@ -427,7 +462,7 @@ def test_a_meta_estimator_whose_inner_fit_fails_stays_as_it_was(table):
     assert state(model, table) == before
 
 
-@pytest.mark.parametrize("name", OWN | PREPROCESSING)
+@pytest.mark.parametrize("name", OWN | SCREENS | PREPROCESSING)
 def test_a_failed_first_fit_leaves_nothing_fitted(name, table):
     model = clone(ALL[name])
     with pytest.raises(InputError):
@@ -435,7 +470,7 @@ def test_a_failed_first_fit_leaves_nothing_fitted(name, table):
     assert not [attribute for attribute in vars(model) if attribute.endswith("_")]
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", OWN | SCREENS)
 def test_a_second_fit_forgets_the_first(name, table, make_table):
     other = make_table(n=60, p=3, seed=4)
     model = clone(ALL[name]).fit(table.X, table.y).fit(other.x, other.y)
@@ -476,6 +511,7 @@ def test_weights_held_at_the_floor_are_a_warning(name, table):
     assert model.balance_report_.effective_share >= 0.97 - 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default::stablepred.exceptions.DegenerateWeightsWarning")
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 def test_weights_on_few_rows_without_a_floor_are_a_warning(make_table):
@@ -512,6 +548,9 @@ def test_features_that_say_the_same_are_named_in_a_warning(table):
     message = r"copy \(as f0\), opposite \(as f2\)"
     with pytest.warns(RedundantFeatureWarning, match=message):
         GlobalBalancer().fit(X)
+    for name in SCREENS:
+        with pytest.warns(RedundantFeatureWarning, match=message):
+            clone(ALL[name]).fit(X, table.y)
 
 
 def test_weights_are_no_matter_for_warnings_where_nothing_is_balanced(table):
@@ -526,6 +565,7 @@ def test_a_constant_prediction_is_a_warning(name, table):
     assert np.ptp(model.predict_proba(table.x)[:, 1]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_prediction_that_hardly_varies_is_never_silent(seed, make_table):
     """Algorithm 1 may put all weight on one outcome; whoever gets a constant hears of it."""
@@ -561,12 +601,12 @@ def test_warnings_point_at_the_line_that_called_fit(table):
     assert caught[0].filename == __file__
 
 
-@pytest.mark.parametrize("name", ["GlobalBalancer", "GBR", "DGBR"])
+@pytest.mark.parametrize("name", ["GlobalBalancer", "GBR", "DGBR", "StableClassifier"])
 def test_where_the_gpu_has_too_little_memory_it_is_said(name, table, monkeypatch):
     def out_of_memory(*args, **kwargs):
         raise torch.cuda.OutOfMemoryError("out of memory")
 
-    monkeypatch.setattr("stablepred.core.solvers._balanced_weights", out_of_memory)
+    monkeypatch.setattr("stablepred.core.row_weights.RowWeights.lower", out_of_memory)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**29, 2**33))
     with pytest.raises(InputError, match=r"GPU has \(0\.5 of 8\.0 GiB free\).*device='cpu'"):
         clone(ALL[name]).fit(table.x, table.y)
