@@ -1,8 +1,8 @@
 """Distinct rows counted where a table lives: the same on every engine, and what is refused."""
 
-import builtins
 import gzip
 import os
+import sys
 from collections import Counter
 from threading import Thread
 
@@ -390,13 +390,6 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(
     frame, tmp_path, monkeypatch, package, name
 ):
     frame.to_parquet(tmp_path / "rows.parquet")
-    real = builtins.__import__
-
-    def without(module, *rest, **options):
-        if module == package:
-            raise ImportError(module)
-        return real(module, *rest, **options)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=rf"needs {name}, .*pip install 'stablepred\[tables\]'"):
         count_patterns(tmp_path / "rows.parquet", "bought")

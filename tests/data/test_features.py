@@ -1,5 +1,3 @@
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stablepred import Dichotomizer, OverlapFilter
-from stablepred.exceptions import ConstantFeatureWarning, InputError, OverlapWarning
-from stablepred.preprocessing import PairExpansion, column_names, expand_pairs
+from stablepred._validation import column_names
+from stablepred.exceptions import InputError, OverlapWarning
 
 # --- cutting features into 0 and 1 ---
 
@@ -161,47 +159,6 @@ def test_dropped_features_are_named():
 def test_a_range_that_is_none_is_refused(low, high):
     with pytest.raises(InputError, match="low <= high"):
         OverlapFilter(low=low, high=high).fit(shares(0.5))
-
-
-# --- pairs ---
-
-
-def test_products_follow_the_columns_pair_by_pair():
-    x = (np.random.default_rng(0).random((40, 4)) < 0.6).astype(float)
-    expansion = PairExpansion(x, list("abcd"))
-    wide = expansion(x)
-    assert expansion.pairs == list(combinations(range(4), 2))
-    np.testing.assert_array_equal(wide[:, :4], x)
-    for k, (a, b) in enumerate(expansion.pairs):
-        np.testing.assert_array_equal(wide[:, 4 + k], x[:, a] * x[:, b])
-
-
-def test_columns_share_a_source_where_they_are_made_of_a_common_column():
-    x = (np.random.default_rng(0).random((40, 3)) < 0.6).astype(float)
-    expansion = PairExpansion(x, list("abc"))
-    sources = [{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}]
-    expected = [[bool(one & other) for other in sources] for one in sources]
-    assert expansion.shared.tolist() == expected
-
-
-def test_constant_pairs_are_skipped_and_named():
-    x = np.array([[0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 1, 1]], dtype=float)
-    with pytest.warns(ConstantFeatureWarning, match=r"a\*b"):
-        expansion = PairExpansion(x, list("abc"))
-    assert expansion.pairs == [(0, 2), (1, 2)]
-    assert expansion(x).shape == (4, 5)
-    assert expansion.shared.shape == (5, 5)
-
-
-def test_many_constant_pairs_are_counted_and_not_all_named():
-    x = np.eye(7)
-    with pytest.warns(ConstantFeatureWarning, match="and 11 more"):
-        assert PairExpansion(x, [f"x{j}" for j in range(7)]).pairs == []
-
-
-def test_without_pairs_the_columns_stay_as_they_are():
-    x = np.eye(3)
-    np.testing.assert_array_equal(expand_pairs(x, []), x)
 
 
 def test_unnamed_columns_are_numbered_as_scikit_learn_numbers_them():

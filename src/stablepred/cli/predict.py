@@ -23,7 +23,7 @@ def predict(
     import pandas as pd
 
     from stablepred.cli.tables import check_file, load_model, new_file, opened, say_ignored
-    from stablepred.tables.encoder import surprise_lines
+    from stablepred.tables.encoder import note_lines
 
     check_file(output, force=force)
     fitted = load_model(model)
@@ -43,7 +43,7 @@ def predict(
                 rows += len(frame)
             if not rows:
                 raise options.UsageError(f"{table} has a header but no rows.")
-    for line in surprise_lines(surprises):
+    for line in note_lines(surprises):
         say(line)
     outcome = fitted.target.positive
     say(f"written: {output} ({rows:,} rows: probability of {outcome!r}, prediction)")

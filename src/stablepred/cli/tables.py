@@ -15,8 +15,8 @@ from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
-from stablepred.tables.columns import Surprise
-from stablepred.tables.encoder import surprise_lines
+from stablepred.tables.columns import Note
+from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
 from stablepred.tables.messages import listed, unknown_column
@@ -115,7 +115,7 @@ def load_environments(
         ) from None
     outcome = model.target.name if target is None else target
     found: list[Environment] = []
-    surprises: list[Surprise] = []
+    surprises: list[Note] = []
     for path in paths:
         frame = _read_labelled(model, path, outcome, by)
         y = model.target.encode(frame[outcome])
@@ -129,7 +129,7 @@ def load_environments(
         for line in groups.notes:
             say(line)
         found += [Environment(name, features[k], y[k]) for name, k in groups.rows.items()]
-    for line in surprise_lines(surprises):
+    for line in note_lines(surprises):
         say(line)
     if comparing and len(found) < 2:
         raise InputError(

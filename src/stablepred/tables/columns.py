@@ -1,11 +1,5 @@
-"""How one column of a table becomes 0/1 features: learned once, stored, applied to new rows.
+"""How one column of a table becomes 0/1 features: learned once, stored, applied to new rows."""
 
-A number becomes one feature, whether it lies above its training mean (`Dichotomizer`). A string
-becomes one feature per value. Missing values have a feature of their own, so that nothing is
-filled in.
-"""
-
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +12,15 @@ from stablepred.io.save import storable
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables.messages import in_rows, shorten
 from stablepred.tables.types import (
+    BOOLEANS,
     LEADING_ZERO,
     NUMBER,
     Categories,
+    Numbers,
     check_new_numbers,
     check_style,
     date_share,
     find_style,
-    is_boolean,
     kind_of,
     match,
     to_categories,
@@ -37,10 +32,8 @@ Bits = NDArray[np.bool_]
 
 # A text value in a smaller share of the rows is counted together with the others like it.
 RARE = 0.01
-# Text that differs in more than this share of the rows names the row, it does not describe it.
-ID_SHARE = 0.5
-# Fewer distinct values than this are never taken for ids.
-ID_LEAST = 20
+# Text that differs in more than this share of the rows, in this many values or more, is an id.
+ID_SHARE, ID_LEAST = 0.5, 20
 # Text of which at least this share reads as dates is a column of dates.
 DATES = 0.9
 # A text column is one of numbers with strays among them if at least this share are numbers, and
@@ -52,24 +45,19 @@ STYLES = ("integer", *NUMBER, "boolean")
 
 @dataclass(frozen=True)
 class Note:
-    """Something about a column that must not be silent."""
+    """Something about a column that must not be silent, in how many rows, and one example."""
 
     topic: str
     column: str
     detail: str = ""
+    rows: int = 0
+    example: str = ""
 
     def __str__(self) -> str:
-        return f"{self.column} ({self.detail})" if self.detail else self.column
-
-
-@dataclass(frozen=True)
-class Surprise:
-    """Values that were not there in training: which kind, in how many rows, and one of them."""
-
-    column: str
-    kind: str  # "unseen", "missing", "stray" or "not 0/1"
-    rows: int
-    example: str
+        parts = [self.detail, in_rows(self.rows) if self.rows else ""]
+        parts.append(f"e.g. {shorten(self.example)!r}" if self.example else "")
+        detail = ", ".join(filter(None, parts))
+        return f"{self.column} ({detail})" if detail else self.column
 
 
 @storable
@@ -91,43 +79,38 @@ class NumberColumn:
     @property
     def features(self) -> list[str]:
         """Names of the 0/1 features."""
+        missing = [f"{self.name} is missing"] * self.missing
         if self.cut is None:
-            return _missing_name(self)
-        above = self.name if self.plain else f"{self.name}>{_format_cut(self.cut)}"
-        return [above, *_missing_name(self)]
+            return missing
+        # Six digits, and large numbers without an exponent.
+        cut = f"{self.cut:.1f}".removesuffix(".0") if abs(self.cut) >= 1e5 else f"{self.cut:g}"
+        return [self.name if self.plain else f"{self.name}>{cut}", *missing]
 
-    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Surprise]]:
+    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Note]]:
         """The features of new rows, and what was not expected in them."""
-        if self.plain and not self.missing and column.dtype == bool:
-            return [column.to_numpy()], []
-        kind = kind_of(column)
-        _check_not_date(column, kind)
-        text = to_text(column) if kind == "text" else None
+        text = to_text(column) if _check_kind(column) == "text" else None
         if text is not None:
             check_new_numbers(text, self.style, self.name)
         found = to_numbers(column, self.style, text)
         missing, strays = ~found.finite, int(found.strays.sum())
-        bits, surprises = [], []
+        bits, notes = [], []
         if self.cut is not None:
-            bits.append(found.finite & (found.values > self.cut + self._slack(found.precision)))
+            slack = 0.0  # halfway between two values
+            if self.tolerance > 0:  # a value of few digits may differ in the last
+                slack = max(self.tolerance, found.precision * abs(self.cut))
+            bits.append(found.finite & (found.values > self.cut + slack))
         if self.missing:
             bits.append(missing)
         if strays:
-            surprises.append(Surprise(self.name, "stray", strays, found.example))
+            notes.append(Note("stray", self.name, rows=strays, example=found.example))
         empty = int(missing.sum()) - strays
         if empty and not self.missing:
-            surprises.append(Surprise(self.name, "missing", empty, ""))
-        odd = found.finite & (found.values != 0) & (found.values != 1) if self.plain else missing
+            notes.append(Note("new missing", self.name, rows=empty))
+        odd = found.finite & (found.values != 0) & (found.values != 1)
         if self.plain and odd.any():
             example = f"{found.values[int(np.argmax(odd))]:g}"
-            surprises.append(Surprise(self.name, "not 0/1", int(odd.sum()), example))
-        return bits, surprises
-
-    def _slack(self, precision: float) -> float:
-        """By how much a value must lie above the cut; one of few digits may differ in the last."""
-        if self.tolerance == 0 or self.cut is None:
-            return 0.0  # halfway between two values
-        return max(self.tolerance, precision * abs(self.cut))
+            notes.append(Note("not 0/1", self.name, rows=int(odd.sum()), example=example))
+        return bits, notes
 
     def check_stored(self) -> None:
         """Raise ValueError unless the column can be encoded."""
@@ -152,17 +135,17 @@ class TextColumn:
     @property
     def groups(self) -> list[str]:
         """Names of the features, as many as there are groups of rows."""
-        rare = [f"{self.name} is rare"] * bool(self.rare)
-        return [f"{self.name}={level}" for level in self.levels] + rare + _missing_name(self)
+        others = ["rare"] * bool(self.rare) + ["missing"] * self.missing
+        return [f"{self.name}={v}" for v in self.levels] + [f"{self.name} is {v}" for v in others]
 
     @property
     def features(self) -> list[str]:
         """Names of the 0/1 features: of two groups the last one says it all."""
         return self.groups if len(self.groups) > 2 else self.groups[1:]
 
-    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Surprise]]:
+    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Note]]:
         """The features of new rows, and what was not expected in them."""
-        _check_not_date(column, kind_of(column))
+        _check_kind(column)
         found = to_categories(column)
         none = len(self.groups)  # a group without a feature
         together = len(self.levels) if self.rare else none
@@ -171,16 +154,16 @@ class TextColumn:
         missing = none - 1 if self.missing else none
         group = [*(known.get(value, together) for value in found.values), missing]
         of_row = np.array(group, dtype=np.intp)[found.codes]
-        first = none - len(self.features)
-        return [of_row == k for k in range(first, none)], list(self._surprises(found, known))
-
-    def _surprises(self, found: Categories, known: dict[str, int]) -> Iterator[Surprise]:
+        bits = [of_row == k for k in range(none - len(self.features), none)]
+        notes = []
         unseen = np.array([value not in known for value in found.values], dtype=bool)
         if unseen.any():
             example = found.values[int(np.argmax(unseen))]
-            yield Surprise(self.name, "unseen", int(found.counts[unseen].sum()), example)
+            rows = int(found.counts[unseen].sum())
+            notes.append(Note("unseen", self.name, rows=rows, example=example))
         if not self.missing and found.missing.any():
-            yield Surprise(self.name, "missing", int(found.missing.sum()), "")
+            notes.append(Note("new missing", self.name, rows=int(found.missing.sum())))
+        return bits, notes
 
     def check_stored(self) -> None:
         """Raise ValueError unless the values are told apart."""
@@ -190,56 +173,42 @@ class TextColumn:
 
 
 Column = NumberColumn | TextColumn
-
-
-def _missing_name(column: NumberColumn | TextColumn) -> list[str]:
-    return [f"{column.name} is missing"] * column.missing
-
-
-def _format_cut(number: float) -> str:
-    """A number for a name: six digits, large ones without an exponent."""
-    return f"{number:.1f}".removesuffix(".0") if abs(number) >= 1e5 else f"{number:g}"
+Learned = tuple[Column | None, list[Note]]
 
 
 # --- learning ---
 
 
-def learn_column(column: pd.Series) -> tuple[Column | None, list[Note]]:
+def learn_column(column: pd.Series) -> Learned:
     """How to encode a column, or None where it is left out; and what must not be silent."""
-    kind = kind_of(column)
-    name = str(column.name)
-    if kind == "date":
-        _check_not_date(column, kind)
-        return None, [_constant(name, "")]
+    name, kind = str(column.name), _check_kind(column)
+    if kind == "date":  # all missing
+        return None, [_constant(name)]
     if kind != "text":
-        return _learn_numbers(column, "boolean" if kind == "boolean" else "point")
+        style = "boolean" if kind == "boolean" else "point"
+        return _learn_numbers(name, style, to_numbers(column, style))
     text = to_text(column)
-    words = _missing_word(column, text)
-    style, notes = "", list[Note]()
+    # A word that is taken for a missing value is told.
+    words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
+    word = next(filter(None, (str(value).strip() for value in words)), "")
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        style, notes = number_style(column, text)
-    if style:
-        learned, more = _learn_numbers(column, style, text, words)
-        return learned, notes + more
+        style, numbers, notes = number_style(column, text)
+        if style:
+            learned, more = _learn_numbers(name, style, numbers, word)
+            return learned, notes + more
     found = to_categories(text)
-    if is_boolean(found):
-        return _learn_numbers(column, "boolean", text, words)
+    if found.values and {value.lower() for value in found.values} <= BOOLEANS.keys():
+        return _learn_numbers(name, "boolean", to_numbers(column, "boolean", text), word)
     if date_share(found) >= DATES:
         raise _date_error(name, found.values[0])
-    return _learn_text(name, found, words)
+    return _learn_text(name, found, word)
 
 
-def _missing_word(column: pd.Series, text: Any) -> str:
-    """An example of a word that is taken for a missing value, for the notes."""
-    rows = np.flatnonzero(np.asarray(text.is_null()) & column.notna().to_numpy())
-    words = (str(value).strip() for value in column.iloc[rows].unique())
-    word = next(filter(None, words), "")
-    return f", e.g. {word!r}" if word else ""
-
-
-def _check_not_date(column: pd.Series, kind: str) -> None:
+def _check_kind(column: pd.Series) -> str:
+    kind = kind_of(column)
     if kind == "date" and column.notna().any():
         raise _date_error(str(column.name), str(column.dropna().iloc[0]))
+    return kind
 
 
 def _date_error(name: str, example: str) -> InputError:
@@ -250,17 +219,15 @@ def _date_error(name: str, example: str) -> InputError:
     )
 
 
-def number_style(column: pd.Series, text: Any) -> tuple[str, list[Note]]:
-    """How the strings are written as numbers, nothing if they are not; and what is assumed."""
+def number_style(column: pd.Series, text: Any) -> tuple[str, Numbers, list[Note]]:
+    """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
     name, style = str(column.name), find_style(text)
     found = to_numbers(column, style, text)
     values = found.values[found.finite]
     words = int(found.strays.sum() - np.isinf(found.values).sum())
-    if not len(values):
-        return "", []
-    many = len(np.unique(values)) > NUMBER_LEAST
-    if words and not (many and len(values) >= NUMBER_SHARE * (len(values) + words)):
-        return "", []
+    few = words and len(values) < NUMBER_SHARE * (len(values) + words)
+    if not len(values) or few or (words and len(np.unique(values)) <= NUMBER_LEAST):
+        return "", found, []
     assumed = check_style(text, style, name)
     notes = [Note("decimals", name, assumed)] if assumed else []
     if style == "comma":
@@ -269,57 +236,51 @@ def number_style(column: pd.Series, text: Any) -> tuple[str, list[Note]]:
         notes.append(Note("thousands", name, style))
     zeros = match(text, LEADING_ZERO)
     if zeros.any():
-        notes.append(Note("zeros", name, f"e.g. {text[int(np.argmax(zeros))].as_py()!r}"))
-    return style, notes
+        notes.append(Note("zeros", name, example=text[int(np.argmax(zeros))].as_py()))
+    return style, found, notes
 
 
-def _learn_numbers(
-    column: pd.Series, style: str, text: Any = None, words: str = ""
-) -> tuple[Column | None, list[Note]]:
-    name = str(column.name)
-    found = to_numbers(column, style, text)
-    missing, strays = ~found.finite, int(found.strays.sum())
+def _learn_numbers(name: str, style: str, found: Numbers, word: str = "") -> Learned:
+    missing, strays = int((~found.finite).sum()), int(found.strays.sum())
     values = found.values[found.finite]
     distinct = np.unique(values)
-    if len(distinct) == 0 or (len(distinct) == 1 and not missing.any()):
+    if len(distinct) + (missing > 0) < 2 or not len(distinct):
         return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
     notes = []
     if strays:
-        notes.append(Note("stray", name, f"{in_rows(strays)}, e.g. {shorten(found.example)!r}"))
-    if missing.any():
-        notes.append(Note("missing", name, in_rows(int(missing.sum())) + words))
+        notes.append(Note("stray", name, rows=strays, example=found.example))
+    if missing:
+        notes.append(Note("missing", name, rows=missing, example=word))
     if len(distinct) == len(values) >= ID_LEAST and bool((distinct % 1 == 0).all()):
         notes.append(Note("numeric id", name, f"{len(values):,} different integers"))
     if len(distinct) == 1:
         return NumberColumn(name, style, None, 0.0, False, True), notes
     if np.array_equal(distinct, [0.0, 1.0]):
-        return NumberColumn(name, style, 0.5, 0.0, True, bool(missing.any())), notes
+        return NumberColumn(name, style, 0.5, 0.0, True, missing > 0), notes
     cutter = Dichotomizer().fit(values[:, None])
     cut, tolerance = float(cutter.thresholds_[0]), float(cutter.tolerances_[0])
     if len(distinct) > 2:
         tolerance = max(tolerance, found.precision * float(np.abs(distinct).max()))
-    return NumberColumn(name, style, cut, tolerance, False, bool(missing.any())), notes
+    return NumberColumn(name, style, cut, tolerance, False, missing > 0), notes
 
 
-def _learn_text(name: str, found: Categories, words: str) -> tuple[Column | None, list[Note]]:
-    counts, missing = found.counts, bool(found.missing.any())
+def _learn_text(name: str, found: Categories, word: str) -> Learned:
+    counts, missing = found.counts, int(found.missing.sum())
     rows, size = int(counts.sum()), len(found.values)
-    if size == 0 or (size == 1 and not missing):
+    if size + (missing > 0) < 2 or not size:
         return None, [_constant(name, found.values[0] if size else "")]
     few = counts < RARE * len(found.codes)
     if few.sum() < 2:
         few[:] = False
     if size >= ID_LEAST and (size > ID_SHARE * rows or few.all()):
         return None, [Note("text id", name, f"{size:,} different values in {in_rows(rows)}")]
-    levels = [value for value, seldom in zip(found.values, few, strict=True) if not seldom]
-    rare = [value for value, seldom in zip(found.values, few, strict=True) if seldom]
-    notes = []
-    if rare:
-        notes.append(Note("rare", name, f"{len(rare):,} of {size:,} values"))
+    values = np.array(found.values, dtype=object)
+    levels, rare = values[~few].tolist(), values[few].tolist()
+    notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
     if missing:
-        notes.append(Note("missing", name, in_rows(int(found.missing.sum())) + words))
-    return TextColumn(name, levels, rare, missing), notes
+        notes.append(Note("missing", name, rows=missing, example=word))
+    return TextColumn(name, levels, rare, missing > 0), notes
 
 
-def _constant(name: str, value: str) -> Note:
+def _constant(name: str, value: str = "") -> Note:
     return Note("constant", name, f"always {shorten(value)!r}" if value else "empty")

@@ -2,10 +2,10 @@
 
 import codecs
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from io import BytesIO
-from typing import BinaryIO
+from itertools import chain
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -14,8 +14,7 @@ from stablepred.exceptions import InputError
 
 # In order of preference where two would do: commas are also found inside text and numbers.
 SEPARATORS = "\t;|,"
-SAMPLE = 1 << 20  # bytes that the separator is found from
-PIECE = 1 << 20  # bytes read at a time
+PIECE = 1 << 20  # bytes read at a time; the separator is found from the first ones
 MOST_COLUMNS = 10_000
 
 # Two or more bytes that are one character of UTF-8, and hardly ever stand side by side otherwise.
@@ -23,7 +22,7 @@ SEVERAL_BYTES = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 
 LINE_END = re.compile("\r\n|\r|\n")
 
-Opener = Callable[[], AbstractContextManager[BinaryIO]]
+Opener = Callable[[], Any]  # of the bytes of a file
 
 
 def detect_encoding(name: str, open_bytes: Opener) -> str:
@@ -32,8 +31,7 @@ def detect_encoding(name: str, open_bytes: Opener) -> str:
     A byte that is not UTF-8 means cp1252, the encoding of old Windows programs, unless other
     characters of the file are plainly UTF-8: then the file is broken, and is refused.
     """
-    with open_bytes() as stream:
-        start = stream.read(PIECE)
+    start = next(_pieces(open_bytes), b"")
     if not start.strip():
         raise InputError(f"{name} is empty.")
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -47,7 +45,8 @@ def detect_encoding(name: str, open_bytes: Opener) -> str:
     line = _first_invalid_line(open_bytes, "utf-8")
     if line is None:
         return "utf-8"
-    if not _has_several_bytes(open_bytes) and _first_invalid_line(open_bytes, "cp1252") is None:
+    plainly_utf8 = any(SEVERAL_BYTES.search(piece) for piece in _pieces(open_bytes))
+    if not plainly_utf8 and _first_invalid_line(open_bytes, "cp1252") is None:
         return "cp1252"
     raise InputError(
         f"{name}, line {line}: a byte that is not valid in UTF-8, the encoding of the rest of the "
@@ -55,28 +54,23 @@ def detect_encoding(name: str, open_bytes: Opener) -> str:
     )
 
 
+def _pieces(open_bytes: Opener) -> Iterator[bytes]:
+    with open_bytes() as stream:
+        while piece := stream.read(PIECE):
+            yield piece
+
+
 def _first_invalid_line(open_bytes: Opener, encoding: str) -> int | None:
     """Number of the first line that cannot be decoded."""
     decoder = codecs.getincrementaldecoder(encoding)()
     line = 1
-    with open_bytes() as stream:
-        while True:
-            piece = stream.read(PIECE)
-            try:
-                decoder.decode(piece, final=not piece)
-            except UnicodeDecodeError as error:
-                return line + error.object[: error.start].count(b"\n")
-            if not piece:
-                return None
-            line += piece.count(b"\n")
-
-
-def _has_several_bytes(open_bytes: Opener) -> bool:
-    with open_bytes() as stream:
-        while piece := stream.read(PIECE):
-            if SEVERAL_BYTES.search(piece):
-                return True
-    return False
+    for piece in chain(_pieces(open_bytes), [b""]):
+        try:
+            decoder.decode(piece, final=not piece)
+        except UnicodeDecodeError as error:
+            return line + error.object[: error.start].count(b"\n")
+        line += piece.count(b"\n")
+    return None
 
 
 def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str, list[str], int]:
@@ -84,14 +78,16 @@ def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str,
 
     The last is the number of empty lines before the header.
     """
-    with open_bytes() as stream:
-        start = stream.read(SAMPLE)
+    start = next(_pieces(open_bytes), b"")
     text = codecs.getincrementaldecoder(encoding)().decode(start)
-    empty, first = _first_line(text.removeprefix("\ufeff"))
+    bare = text.removeprefix("\ufeff")
+    rest = bare.lstrip("\r\n")
+    empty = len(LINE_END.findall(bare, 0, len(bare) - len(rest)))
+    first = LINE_END.split(rest, maxsplit=1)[0]
     if re.fullmatch('"?sep=.?"?', first.strip()):
         raise InputError(f"{name} begins with {first.strip()!r}, a line for Excel. Remove it.")
     check_width(name, 1 + max(first.count(separator) for separator in SEPARATORS))
-    if len(start) == SAMPLE and "\n" in text:
+    if len(start) == PIECE and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     found = {separator: _fields(text.encode(), separator) for separator in SEPARATORS}
     fitting = {s: (len(header) > 1, share) for s, (header, share) in found.items() if header}
@@ -118,13 +114,6 @@ def check_width(name: str, columns: int) -> None:
         )
 
 
-def _first_line(text: str) -> tuple[int, str]:
-    """How many empty lines there are, and the line after them."""
-    rest = text.lstrip("\r\n")
-    empty = LINE_END.findall(text, 0, len(text) - len(rest))
-    return len(empty), LINE_END.split(rest, maxsplit=1)[0]
-
-
 def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:
     """Fields of the header, and the share of lines with as many."""
     odd = 0
@@ -134,15 +123,13 @@ def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:
         odd += 1
         return "skip"
 
+    read = arrow_csv.ReadOptions(use_threads=False, block_size=2 * PIECE)
+    parse = arrow_csv.ParseOptions(
+        delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+    )
+    convert = arrow_csv.ConvertOptions(check_utf8=False)
     try:
-        table = arrow_csv.read_csv(
-            BytesIO(sample),
-            arrow_csv.ReadOptions(use_threads=False, block_size=2 * SAMPLE),
-            arrow_csv.ParseOptions(
-                delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
-            ),
-            arrow_csv.ConvertOptions(check_utf8=False),
-        )
+        table = arrow_csv.read_csv(BytesIO(sample), read, parse, convert)
     except pa.ArrowInvalid:
         return [], 0.0
     rows = table.num_rows

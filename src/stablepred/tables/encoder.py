@@ -1,8 +1,8 @@
 """From a table as it comes to the 0/1 features that the estimators take."""
 
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,24 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._validation import fit_atomically
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
-from stablepred.tables.columns import (
-    Column,
-    Note,
-    NumberColumn,
-    Surprise,
-    TextColumn,
-    learn_column,
-)
-from stablepred.tables.messages import (
-    check_columns,
-    in_rows,
-    listed,
-    nearest,
-    shorten,
-    unknown_column,
-)
+from stablepred.tables.columns import Column, Note, NumberColumn, TextColumn, learn_column
+from stablepred.tables.messages import check_columns, listed, nearest, repeated, unknown_column
 
-# What the notes tell about the columns of a topic, in this order.
+# What notes tell about the columns of a topic, in this order.
 TOPICS = {
     "constant": "left out, constant",
     "text id": "left out, an id or free text",
@@ -40,19 +26,15 @@ TOPICS = {
     "comma": "read with a decimal comma",
     "thousands": "read with a mark between thousands",
     "decimals": "read as fractions, all with three decimals; they may be thousands",
+    "unseen": "never seen in training, taken as rare or as none of the known values",
     "stray": "not finite numbers, counted as missing",
     "missing": "missing values, each column with a feature 'is missing' of its own",
+    "new missing": "missing here but never in training, taken as none of the known values",
     "rare": "values in under 1% of the rows, counted together as 'is rare'",
+    "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
     "overlap": "left out for want of overlap, share of ones",
 }
 LEFT_OUT = ("constant", "text id", "overlap")
-
-SURPRISES = {
-    "unseen": "never seen in training, taken as rare or as none of the known values",
-    "stray": "not finite numbers, counted as missing",
-    "missing": "missing here but never in training, taken as none of the known values",
-    "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
-}
 
 
 @storable
@@ -64,18 +46,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     of the rows together as ``job is rare``; missing values get a feature of their own,
     ``age is missing``. Constant columns, and text that differs from row to row, are left out with
     a ``TableWarning``. Dates are refused, and so are numbers that can be read in two ways, such as
-    1.234 beside 999.
-
-    Columns may be text throughout, as in a CSV file, or typed, as in a Parquet file or a
-    DataFrame; the same values give the same features.
+    1.234 beside 999. Columns may be text, as in a CSV file, or typed: the features are the same.
 
     Parameters
     ----------
     drop : sequence of str, default=()
         Columns to leave out.
     overlap : float or None, default=None
-        Keep only features whose share of ones is between this and one minus this; the paper takes
-        0.2. Features outside are named.
+        Keep only features whose share of ones is between this and one minus this (paper: 0.2).
 
     Attributes
     ----------
@@ -118,16 +96,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in self.drop:
             if name not in frame.columns:
                 raise unknown_column(name, list(frame.columns), "column to drop")
-        if self.overlap is not None and not 0 <= self.overlap < 0.5:
-            raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
+        self._check_overlap(InputError)
         if len(frame) == 0:
             raise InputError("the table has no rows.")
-        dropped = set(self.drop)
-        learned = [learn_column(frame[name]) for name in frame.columns if name not in dropped]
+        learned = [learn_column(frame[name]) for name in frame.columns if name not in self.drop]
         notes = [note for _, found in learned for note in found]
         self._take([column for column, _ in learned if column is not None], notes)
         if self.overlap is not None:
-            notes += self._leave_out(self.encode(frame)[0], self.overlap)
+            features = self.encode(frame)[0]
+            shares = features.to_numpy().mean(axis=0)
+            # Shares are rounded; one of exactly the bound is inside.
+            self.kept_ = np.minimum(shares, 1 - shares) >= self.overlap - 1e-12
+            out = zip(features.columns[~self.kept_], shares[~self.kept_], strict=True)
+            notes += [Note("overlap", name, f"{share:.3g}") for name, share in out]
             self._check_features(notes)
         self._tell(notes)
 
@@ -145,53 +126,49 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_features(notes)
 
     def _tell(self, notes: list[Note]) -> None:
-        self.notes_ = _lines(notes)
-        for line in _lines([note for note in notes if note.topic in LEFT_OUT]):
+        self.notes_ = note_lines(notes)
+        for line in note_lines(note for note in notes if note.topic in LEFT_OUT):
             warnings.warn(line, TableWarning, stacklevel=6)
 
-    def _check_features(self, notes: list[Note]) -> None:
+    def _check_features(self, notes: Iterable[Note]) -> None:
         names = list(self.get_feature_names_out())
         if not names:
-            raise InputError(f"no feature is left: {'; '.join(_lines(notes)) or 'all dropped'}.")
-        repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-        if repeated:
             raise InputError(
-                f"two columns would give a feature of the same name: {listed(repeated)}. "
+                f"no feature is left: {'; '.join(note_lines(notes)) or 'all dropped'}."
+            )
+        if same := repeated(names):
+            raise InputError(
+                f"two columns would give a feature of the same name: {listed(same)}. "
                 "Rename one of them."
             )
 
-    def _leave_out(self, features: pd.DataFrame, least: float) -> list[Note]:
-        shares = features.to_numpy().mean(axis=0)
-        # Shares are rounded; one of exactly the bound is inside.
-        self.kept_ = (shares >= least - 1e-12) & (shares <= 1 - least + 1e-12)
-        return [
-            Note("overlap", str(name), f"{share:.3g}")
-            for name, share in zip(features.columns[~self.kept_], shares[~self.kept_], strict=True)
-        ]
+    def _check_overlap(self, error: type[ValueError]) -> None:
+        if self.overlap is not None and not 0 <= self.overlap < 0.5:
+            raise error(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The 0/1 features of new rows; warns of values that were not there in training."""
-        features, surprises = self.encode(X)
-        for line in surprise_lines(surprises):
+        features, notes = self.encode(X)
+        for line in note_lines(notes):
             warnings.warn(line, TableWarning, stacklevel=3)
         return features
 
-    def encode(self, X: Any) -> tuple[pd.DataFrame, list[Surprise]]:
+    def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
         """The 0/1 features of new rows, and what was not expected in them."""
         check_is_fitted(self, "columns_")
         frame = as_frame(X)
         self.check_has_columns(list(frame.columns))
         kept = np.empty((len(frame), int(self.kept_.sum())), dtype=np.uint8)
-        surprises, k = [], 0
+        notes, k = [], 0
         for column, wanted in self._parts():
             if wanted.any():  # else left out for want of overlap
                 bits, unexpected = column.encode(frame[column.name])
-                surprises += unexpected
+                notes += unexpected
                 for feature in np.flatnonzero(wanted):
                     kept[:, k] = bits[feature]
                     k += 1
         names = self.get_feature_names_out()
-        return pd.DataFrame(kept, columns=names, index=frame.index, copy=False), surprises
+        return pd.DataFrame(kept, columns=names, index=frame.index, copy=False), notes
 
     def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
         """The columns with which of their features are kept."""
@@ -210,8 +187,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
-        if self.overlap is not None and not 0 <= self.overlap < 0.5:
-            raise ValueError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
+        self._check_overlap(ValueError)
         fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
         if not any(fitted):
             return
@@ -222,7 +198,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.dtype != bool or self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} booleans")
-        if len({column.name for column in self.columns_}) < len(self.columns_):
+        if repeated([column.name for column in self.columns_]):
             raise ValueError("names of columns repeat")
         self._check_features([])
 
@@ -250,29 +226,11 @@ def as_frame(X: Any) -> pd.DataFrame:
     return X
 
 
-def _lines(notes: list[Note]) -> list[str]:
-    """One line per topic, in the order of the topics."""
-    lines = []
-    for topic, text in TOPICS.items():
-        found = [str(note) for note in notes if note.topic == topic]
-        if found:
-            lines.append(f"{text}: {', '.join(found)}")
-    return lines
-
-
-def surprise_lines(surprises: Iterable[Surprise]) -> list[str]:
-    """One line per kind of surprise, those of a column added up."""
-    totals: dict[tuple[str, str], tuple[int, str]] = {}
-    for s in surprises:
-        rows, example = totals.get((s.kind, s.column), (0, s.example))
-        totals[s.kind, s.column] = (rows + s.rows, example)
-    lines = []
-    for kind, text in SURPRISES.items():
-        found = [
-            f"{column} ({in_rows(rows)}" + (f", e.g. {shorten(example)!r})" if example else ")")
-            for (its_kind, column), (rows, example) in totals.items()
-            if its_kind == kind
-        ]
-        if found:
-            lines.append(f"{text}: {', '.join(found)}")
-    return lines
+def note_lines(notes: Iterable[Note]) -> list[str]:
+    """One line per topic, in the order of the topics; the rows of a column are added up."""
+    lines: dict[str, dict[str, Note]] = {topic: {} for topic in TOPICS}
+    for note in notes:
+        same = lines[note.topic]
+        rows = same[note.column].rows if note.column in same else 0
+        same[note.column] = replace(same.get(note.column, note), rows=rows + note.rows)
+    return [f"{TOPICS[t]}: {', '.join(map(str, s.values()))}" for t, s in lines.items() if s]

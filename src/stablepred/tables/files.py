@@ -13,9 +13,9 @@ import tempfile
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -39,15 +39,8 @@ Report = Callable[[float], None]  # called with the share of the file that was r
 class TableFile:
     """A table in a file: its columns, and its rows piece by piece.
 
-    Attributes
-    ----------
-    path : Path
-    columns : list of str
-        Names, trimmed; an empty name becomes ``column 1``, counted from 1.
-    format : str
-        What was found, for people to read.
-    notes : list of str
-        What was assumed on the way.
+    ``columns`` are the names, trimmed; an empty one becomes ``column 1``, counted from 1.
+    ``format`` says what was found, and ``notes`` what was assumed on the way.
     """
 
     copy: Any = None  # of a pipe, which can be read only once
@@ -58,7 +51,8 @@ class TableFile:
         check_width(str(path), len(header))
         bare = [name.lstrip("\ufeff").strip() for name in header]
         self.columns = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
-        _check_names(path, self.columns)
+        check_columns(self.columns, f"{path}: ")
+        self.stored = self.columns
 
     def pieces(
         self, columns: Sequence[str] | None = None, report: Report | None = None
@@ -98,14 +92,10 @@ class CsvFile(TableFile):
 
     def __init__(self, path: Path, source: Path, packed: bool) -> None:
         self.source, self.packed = source, packed
-
-        def open_bytes() -> Any:
-            return _open_bytes(source, packed)
-
+        open_bytes = partial(gzip.open if packed else open, source, "rb")
         self.encoding = detect_encoding(str(path), open_bytes)
-        self.separator, self.header, self.empty_lines = detect_separator(
-            str(path), open_bytes, self.encoding
-        )
+        found = detect_separator(str(path), open_bytes, self.encoding)
+        self.separator, self.header, self.empty_lines = found
         shown = {"\t": "tab"}.get(self.separator, repr(self.separator))
         super().__init__(path, self.header, f"CSV, separator {shown}, {self.encoding}")
         if self.encoding == "cp1252":
@@ -120,39 +110,34 @@ class CsvFile(TableFile):
             odd.append(row)
             return "error"
 
+        # In a file of one column an empty line after the header is a missing value.
+        wide = len(self.header) > 1
+        read = arrow_csv.ReadOptions(
+            use_threads=False,  # so that a row at fault has its number
+            block_size=BLOCK,
+            encoding=self.encoding,
+            skip_rows=0 if wide else self.empty_lines,
+        )
+        parse = arrow_csv.ParseOptions(
+            delimiter=self.separator,
+            newlines_in_values=True,
+            ignore_empty_lines=wide,
+            invalid_row_handler=remember,
+        )
+        convert = arrow_csv.ConvertOptions(
+            strings_can_be_null=False,
+            column_types=dict.fromkeys(self.header, pa.large_string()),
+        )
         size = self.source.stat().st_size
         try:
             with self.source.open("rb") as raw:
                 stream = gzip.GzipFile(fileobj=raw) if self.packed else raw
-                for batch in self._reader(stream, remember):
+                for batch in arrow_csv.open_csv(stream, read, parse, convert):
                     report(raw.tell() / size)
                     columns = batch.columns
                     yield [columns[index] for index in indices]
         except pa.ArrowInvalid as error:
             raise self._broken(error, odd) from error
-
-    def _reader(self, stream: Any, on_odd_row: Callable[[Any], str]) -> Any:
-        # In a file of one column an empty line after the header is a missing value.
-        wide = len(self.header) > 1
-        return arrow_csv.open_csv(
-            stream,
-            arrow_csv.ReadOptions(
-                use_threads=False,  # so that a row at fault has its number
-                block_size=BLOCK,
-                encoding=self.encoding,
-                skip_rows=0 if wide else self.empty_lines,
-            ),
-            arrow_csv.ParseOptions(
-                delimiter=self.separator,
-                newlines_in_values=True,
-                ignore_empty_lines=wide,
-                invalid_row_handler=on_odd_row,
-            ),
-            arrow_csv.ConvertOptions(
-                strings_can_be_null=False,
-                column_types=dict.fromkeys(self.header, pa.large_string()),
-            ),
-        )
 
     def _broken(self, error: Exception, odd: list[Any]) -> InputError:
         if odd:
@@ -177,15 +162,15 @@ class ParquetFile(TableFile):
     def __init__(self, path: Path, source: Path) -> None:
         self.source = source
         try:
-            schema = parquet.read_schema(source)
-            self.rows = parquet.read_metadata(source).num_rows
+            metadata = parquet.read_metadata(source)
+            names, self.rows = metadata.schema.to_arrow_schema().names, metadata.num_rows
         except DAMAGED as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
         # pandas writes its row labels as columns of such names.
-        self.stored = [name for name in schema.names if not re.match("__index_level_", name)]
-        super().__init__(path, self.stored, "Parquet")
-        _check_names(path, self.stored)  # columns are read by name
-        self.types = [_plain_type(schema.field(name).type) for name in self.stored]
+        stored = [name for name in names if not re.match("__index_level_", name)]
+        super().__init__(path, stored, "Parquet")
+        check_columns(stored, f"{path}: ")
+        self.stored = stored  # by which columns are read
 
     def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
         try:
@@ -196,7 +181,10 @@ class ParquetFile(TableFile):
                     batch.validate(full=True)  # strings that are none, offsets out of bounds
                     done += batch.num_rows
                     report(done / total)
-                    yield [_decode(batch.column(name)) for name in names]
+                    # A dictionary is a way to store values, and says nothing about what they are.
+                    found = [batch.column(name) for name in names]
+                    coded = pa.DictionaryArray
+                    yield [c.dictionary_decode() if isinstance(c, coded) else c for c in found]
                 if not done:
                     raise InputError(f"{self.path} has no rows.")
         except DAMAGED as error:
@@ -204,21 +192,8 @@ class ParquetFile(TableFile):
 
 
 def open_table(path: str | os.PathLike[str]) -> TableFile:
-    """Find out what a table file is, and its columns.
-
-    Parameters
-    ----------
-    path : path
-        A CSV file, plain or gzip, with a header line, or a Parquet file; told apart by content.
-        A pipe is copied to a temporary file first.
-
-    Returns
-    -------
-    TableFile
-    """
+    """Find out what a table file is, CSV, gzip or Parquet, and its columns; a pipe is copied."""
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give a CSV or Parquet file.")
     if not path.exists():
         raise InputError(f"there is no file {path}. {_similar_files(path)}")
     if path.is_fifo():
@@ -230,7 +205,8 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
         file.copy = copy  # lives as long as the table
         return file
     if not path.is_file():
-        raise InputError(f"{path} is a device, not a file; give a CSV or Parquet file.")
+        what = "a folder" if path.is_dir() else "a device, not a file"
+        raise InputError(f"{path} is {what}; give a CSV or Parquet file.")
     return _open_file(path, path)
 
 
@@ -272,13 +248,6 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     return file.read(columns)
 
 
-def _check_names(path: Path, names: list[str]) -> None:
-    try:
-        check_columns(names)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-
-
 def _similar_files(path: Path) -> str:
     try:
         names = [other.name for other in path.parent.iterdir() if other.is_file()]
@@ -286,21 +255,6 @@ def _similar_files(path: Path) -> str:
         return f"There is no folder {path.parent} either."
     close = difflib.get_close_matches(path.name, names, n=3)
     return f"Did you mean {' or '.join(close)}?" if close else "Check the name."
-
-
-@contextmanager
-def _open_bytes(source: Path, packed: bool) -> Iterator[BinaryIO]:
-    with source.open("rb") as raw:
-        yield cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if packed else raw
-
-
-def _decode(column: Any) -> Any:
-    """A dictionary is a way to store values, and says nothing about what they are."""
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-
-def _plain_type(type_: Any) -> Any:
-    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
 def _to_pandas(rows: Any) -> pd.DataFrame:

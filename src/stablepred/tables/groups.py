@@ -13,10 +13,8 @@ from stablepred.tables.columns import number_style
 from stablepred.tables.messages import in_rows
 from stablepred.tables.types import Mask, format_value, kind_of, to_categories, to_numbers, to_text
 
-# Numbers with more different values than this are cut.
-FEW = 10
-# More groups than this cannot be compared by eye, nor with enough rows in each.
-MOST = 50
+FEW = 10  # numbers with more different values than this are cut
+MOST = 50  # groups that can be compared by eye, with enough rows in each
 MISSING = "(missing)"
 
 
@@ -29,83 +27,71 @@ class Groups:
 
 
 def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups:
-    """Group rows by the values of a column.
+    """Group rows by text or numbers; missing values are a group of their own.
 
-    Parameters
-    ----------
-    column : Series
-        Text, or numbers. Missing values are a group of their own.
-    bins : sequence of float, optional
-        Edges; group ``[a, b)`` has the numbers from a up to but not b. Without edges, numbers with
-        more than ten different values are cut at their quartiles.
-
-    Returns
-    -------
-    Groups
+    Group ``[a, b)`` between two edges of ``bins`` has the numbers from a up to but not b. Without
+    edges, numbers with more than ten different values are cut at their quartiles.
     """
     values, notes = _numbers(column)
-    if bins is not None:
-        if values is None:
+    if values is None:
+        if bins is not None:
             raise InputError(
                 f"bins cut numbers, but column {column.name!r} holds text. Leave the bins out."
             )
-        return _between(values, _edges(bins), notes, closed=False)
-    if values is None:
         return _by_text(column)
-    distinct = np.unique(values[~np.isnan(values)])
-    if len(distinct) > FEW:
-        edges = np.unique(np.nanquantile(values, [0, 0.25, 0.5, 0.75, 1]))
-        return _between(values, edges, notes, closed=True)
-    rows = {str(format_value(value)): values == value for value in distinct}
-    return Groups(_with_missing(rows, np.isnan(values)), notes)
+    missing = np.isnan(values)
+    distinct = np.unique(values[~missing])
+    if bins is None and len(distinct) <= FEW:
+        rows = {str(format_value(value)): values == value for value in distinct}
+        return Groups(_with_missing(rows, missing), notes)
+    if bins is None:
+        edges = np.unique(np.quantile(values[~missing], [0, 0.25, 0.5, 0.75, 1]))
+    else:
+        edges = np.asarray(bins, dtype=np.float64)
+        if len(edges) < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+            raise InputError(
+                "bins must be two or more rising numbers, for example 20,30,40, but are "
+                f"{list(bins)}."
+            )
+    index = np.searchsorted(edges, values, side="right") - 1
+    index[(values == edges[-1]) & (bins is None)] -= 1  # the last quartile has its upper edge
+    rows = {}
+    for k, name in enumerate(_intervals(edges, closed=bins is None)):
+        if (index == k).any():
+            rows[name] = index == k
+        else:
+            notes.append(f"no rows in {name}")
+    outside = int((~missing & ((index < 0) | (index > len(edges) - 2))).sum())
+    if outside:
+        notes.append(f"outside the bins, left out: {in_rows(outside)}")
+    return Groups(_with_missing(rows, missing), notes)
 
 
 def _numbers(column: pd.Series) -> tuple[NDArray[np.float64] | None, list[str]]:
     """The values of a column of numbers, NaN where there is none; and what was assumed."""
-    kind, text, style, notes = kind_of(column), None, "point", []
-    if kind == "text" and not isinstance(column.dtype, pd.CategoricalDtype):
-        text = to_text(column)
-        style, found = number_style(column, text)
-        notes = [f"read as fractions: {note}" for note in found if note.topic == "decimals"]
-    if not (kind == "number" or (text is not None and style)):
+    kind, notes = kind_of(column), list[str]()
+    if kind == "number":
+        numbers = to_numbers(column, "point")
+    elif kind != "text" or isinstance(column.dtype, pd.CategoricalDtype):
         return None, []
-    numbers = to_numbers(column, style, text)
+    else:
+        style, numbers, found = number_style(column, to_text(column))
+        if not style:
+            return None, []
+        notes = [f"read as fractions: {note}" for note in found if note.topic == "decimals"]
     if numbers.strays.any():
         rows = in_rows(int(numbers.strays.sum()))
         notes.append(f"not finite numbers, in group {MISSING}: {rows}, e.g. {numbers.example!r}")
     return np.where(numbers.finite, numbers.values, np.nan), notes
 
 
-def _edges(bins: Sequence[float]) -> NDArray[np.float64]:
-    edges = np.asarray(bins, dtype=np.float64)
-    if len(edges) < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
-        raise InputError(
-            f"bins must be two or more rising numbers, for example 20,30,40, but are {list(bins)}."
-        )
-    return edges
-
-
-def _between(
-    values: NDArray[np.float64], edges: NDArray[np.float64], notes: list[str], *, closed: bool
-) -> Groups:
-    """Groups between neighbouring edges; ``closed`` where the last edge belongs to one."""
-    rows, missing = {}, np.isnan(values)
-    inside = missing.copy()
+def _intervals(edges: NDArray[np.float64], *, closed: bool) -> list[str]:
+    """Names of the intervals between edges; ``closed`` where the last one has its upper edge."""
     shown = [f"{edge:g}" for edge in edges]
     if len(set(shown)) < len(edges):  # six digits do not tell them apart
         shown = [str(format_value(edge)) for edge in edges]
-    for (low, high), (left, right) in zip(pairwise(edges), pairwise(shown), strict=True):
-        last = closed and high == edges[-1]
-        mask = (values >= low) & ((values <= high) if last else (values < high))
-        name = f"[{left}, {right}{']' if last else ')'}"
-        inside |= mask
-        if mask.any():
-            rows[name] = mask
-        else:
-            notes.append(f"no rows in {name}")
-    if not inside.all():
-        notes.append(f"outside the bins, left out: {in_rows(int((~inside).sum()))}")
-    return Groups(_with_missing(rows, missing), notes)
+    names = [f"[{low}, {high})" for low, high in pairwise(shown)]
+    return [*names[:-1], names[-1][:-1] + "]"] if closed else names
 
 
 def _by_text(column: pd.Series) -> Groups:
@@ -120,6 +106,4 @@ def _by_text(column: pd.Series) -> Groups:
 
 
 def _with_missing(rows: dict[str, Mask], missing: Mask) -> dict[str, Mask]:
-    if not missing.any():
-        return rows
-    return rows | {MISSING: missing | rows.get(MISSING, np.zeros(len(missing), dtype=bool))}
+    return rows | {MISSING: missing | rows.get(MISSING, False)} if missing.any() else rows

@@ -11,16 +11,19 @@ from stablepred.exceptions import InputError
 A_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
 
 
-def check_columns(names: Sequence[Any]) -> None:
+def check_columns(names: Sequence[Any], where: str = "") -> None:
     """Raise when names of columns are not strings, or repeat."""
     odd = [name for name in names if not isinstance(name, str)]
     if odd:
         raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
-    repeated = sorted(name for name, times in Counter(names).items() if times > 1)
-    if repeated:
-        raise InputError(
-            f"names of columns repeat: {listed([repr(name) for name in repeated])}. Rename them."
-        )
+    if same := repeated(names):
+        shown = listed([repr(name) for name in same])
+        raise InputError(f"{where}names of columns repeat: {shown}. Rename them.")
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """The names that are there more than once."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
@@ -28,6 +31,15 @@ def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
     return InputError(
         f"{what} {name!r} is not in the table. {nearest(name, names)}The columns are: "
         f"{listed(names)}.{' ' + FIRST_LINE if has_data_names(names) else ''}"
+    )
+
+
+def not_two_values(target: str, found: str, shown: Sequence[str]) -> InputError:
+    """The error for an outcome of one value, or of more than two."""
+    one = found == "only one value"
+    return InputError(
+        f"target {target!r} must have two values, but has {found}: {', '.join(shown)}. "
+        + ("Check the column." if one else "Recode it into two values first.")
     )
 
 

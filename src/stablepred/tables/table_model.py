@@ -38,10 +38,9 @@ MANY = 1_000_000
 @storable
 @dataclass(frozen=True, eq=False)
 class TableModel:
-    """An estimator with the encoder and the target that it was fitted with.
+    """An estimator with the encoder and the target it was fitted with: takes rows as they come.
 
-    `fit_table` makes one, and ``stablepred.load("model")`` reads one. It takes rows as they come,
-    and so do ``environment_errors`` and ``stability_report``.
+    `fit_table` makes one, and ``stablepred.load("model")`` reads one.
 
     Attributes
     ----------
@@ -73,10 +72,7 @@ class TableModel:
         return self.target.decode(self.predict_proba(X)[:, 1] > 0.5)
 
     def environment(self, name: str, X: Any) -> Environment:
-        """0/1 features and outcome of a table, for the functions that compare environments.
-
-        These take ``model.estimator`` with it.
-        """
+        """0/1 features and outcome of a table, to evaluate ``model.estimator`` on."""
         frame = as_frame(X)
         if self.target.name not in frame.columns:
             raise unknown_column(self.target.name, list(frame.columns), "target")
@@ -84,16 +80,9 @@ class TableModel:
         return Environment(name, self.encoder.transform(frame), outcome)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model to a folder: the model file, and a summary for people to read.
+        """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
 
-        The folder is complete or not there at all. Read it with ``stablepred.load(path)``.
-
-        Parameters
-        ----------
-        path : path
-            The folder.
-        force : bool, default=False
-            Whether to replace an older model there.
+        An older model there is replaced only with ``force=True``.
         """
         check_model_folder(Path(path), force=force)
         with new_folder(path) as folder:
@@ -105,6 +94,8 @@ class TableModel:
         """What the model is, in plain values."""
         names = [str(name) for name in self.encoder.get_feature_names_out()]
         stable = getattr(self.estimator, "stable_features_", None)
+        if stable is not None:
+            stable = [name for name, is_so in zip(names, stable, strict=True) if is_so]
         return {
             "stablepred": __version__,
             "estimator": type(self.estimator).__name__,
@@ -115,11 +106,7 @@ class TableModel:
             "base_rate": self.base_rate,
             "columns": self.encoder.used_columns,
             "features": names,
-            "stable_features": (
-                None
-                if stable is None
-                else [name for name, is_so in zip(names, stable, strict=True) if is_so]
-            ),
+            "stable_features": stable,
             "notes": self.encoder.notes_,
         }
 
@@ -138,16 +125,13 @@ class TableModel:
 
 @dataclass(frozen=True, eq=False)
 class EncodedTable:
-    """A table as 0/1 features and outcome, with how they were made.
-
-    ``count`` is how many rows of the table each one stands for, None if that is one.
-    """
+    """A table as 0/1 features and outcome, with how they were made."""
 
     encoder: TableEncoder
     target: Target
     features: pd.DataFrame
     y: NDArray[Any]
-    count: FloatArray | None = None
+    count: FloatArray | None = None  # rows of the table that each one stands for, None if one
 
     def fit(self, estimator: Any) -> TableModel:
         """Fit an estimator; of a search the best one is kept. Counted rows need ``fit_table``."""
@@ -209,8 +193,7 @@ def fit_table(
     target : str
         The outcome column, with two values.
     estimator : classifier with ``predict_proba``
-        One of this library or of scikit-learn, or a `StableSearchCV`, of which the best estimator
-        is kept. It is fitted on 0/1 features and a 0/1 outcome.
+        It is fitted on 0/1 features and a 0/1 outcome; of a search the best estimator is kept.
     drop : sequence of str, default=()
         Columns to leave out.
     positive : str, optional
@@ -244,32 +227,28 @@ def encode_counted(
     """Encode and count a large file where it lies; None where its rows must be read.
 
     Counted are Parquet files of `MANY` rows whose columns are all numbers or booleans, with no
-    value missing, and none with so many values that it may be an id. The model is the one that
-    reading gives, but for weights of distinct rows in place of all rows.
+    value missing, and none with so many values that it may be an id.
     """
     if not isinstance(file, ParquetFile) or file.rows < MANY:
         return None
     with ExitStack() as stack:
         try:
             frame = stack.enter_context(open_frame(file))
-            types = dict(frame.collect_schema())
             names = [name for name in columns if name != target]
-            counting.feature_names(types, target, names)
-            ranges = counting.value_ranges(frame, types, names, target)
-            if any(high - low + 1 >= file.rows for low, high in ranges.values()):
-                return None  # perhaps a different integer in every row
-            means = counting.means_of_several_values(frame, types, ranges)
+            found = counting.inspect_columns(frame, target, names)
             values = pd.Series(counting.two_values(frame, target), name=target)
             learn_target(values)
         except InputError:  # for reading to deal with, or to explain
             return None
+        if any(ends.high - ends.low + 1 >= file.rows for ends in found.values()):
+            return None  # perhaps a different integer in every row
         outcome = learn_target(values, positive)
-        learned = [_learn_range(name, types[name], *ranges[name], means) for name in names]
-        found = [column for column, _ in learned if column is not None]
-        encoder = TableEncoder.from_columns(found, [note for _, notes in learned for note in notes])
+        learned = [_learn_range(name, ends) for name, ends in found.items()]
+        kept = [column for column, _ in learned if column is not None]
+        encoder = TableEncoder.from_columns(kept, [note for _, notes in learned for note in notes])
         bits = {
             column.features[0]: counting.number(column.name) > column.cut + column.tolerance
-            for column in found
+            for column in kept
             if column.cut is not None
         }
         (one,) = values[outcome.encode(values) == 1]
@@ -278,19 +257,16 @@ def encode_counted(
         return EncodedTable(encoder, outcome, rows.X, np.asarray(rows.y), rows.count)
 
 
-def _learn_range(
-    name: str, type_: Any, low: float, high: float, means: dict[str, float]
-) -> tuple[NumberColumn | None, list[Note]]:
+def _learn_range(name: str, found: counting.Values) -> tuple[NumberColumn | None, list[Note]]:
     """How to encode a column of which the ends are known, and the mean if there is more between."""
     nw = load_narwhals()
-    ends = pd.Series([low, high], name=name, dtype=bool if type_ == nw.Boolean else float)
-    column, notes = learn_column(ends)
+    dtype = bool if found.type == nw.Boolean else float
+    column, notes = learn_column(pd.Series([found.low, found.high], name=name, dtype=dtype))
     assert column is None or isinstance(column, NumberColumn)
-    if column is not None and name in means:
-        largest = max(abs(low), abs(high))
-        precision = PRECISION["float32"] * largest if type_ == nw.Float32 else 0.0
-        tolerance = max(tolerance_of_mean(largest), precision)
-        column = replace(column, cut=means[name], tolerance=tolerance, plain=False)
+    if column is not None and found.mean is not None:
+        precision = PRECISION["float32"] if found.type == nw.Float32 else 0.0
+        tolerance = max(tolerance_of_mean(found.largest), precision * found.largest)
+        column = replace(column, cut=found.mean, tolerance=tolerance, plain=False)
     return column, notes
 
 

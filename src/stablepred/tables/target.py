@@ -9,10 +9,8 @@ from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
-from stablepred.tables.messages import in_rows, shorten
+from stablepred.tables.messages import in_rows, listed, not_two_values, shorten
 from stablepred.tables.types import BOOLEANS, NUMBER, Categories, format_value, to_categories
-
-SHOWN = 5  # values in a message
 
 
 @storable
@@ -52,10 +50,7 @@ def learn_target(column: pd.Series, positive: str | None = None) -> Target:
     values = sorted(_classes(column).values, key=lambda value: (_number(value), value))
     if len(values) != 2:
         few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
-        raise InputError(
-            f"target {name!r} must have two values, but has {few}: {_examples(values)}. "
-            + ("Check the column." if len(values) == 1 else "Recode it into two values first.")
-        )
+        raise not_two_values(name, few, [_examples(values)])
     if positive is not None:
         wanted = _canonical(positive.strip())
         if wanted not in values:
@@ -76,10 +71,8 @@ def _classes(column: pd.Series) -> Categories:
             f"target {str(column.name)!r} is missing in {in_rows(len(rows))} (the first is data "
             f"row {rows[0] + 1}). Fill it in, or remove such rows."
         )
-    same = [_canonical(value) for value in found.values]
-    values = sorted(set(same))
-    index = np.array([values.index(value) for value in same], dtype=np.intp)
-    return Categories(values, index[found.codes])
+    index, values = pd.factorize(np.array([*map(_canonical, found.values)], object), sort=True)
+    return Categories(values.tolist(), index[found.codes])
 
 
 def _canonical(value: str) -> str:
@@ -87,7 +80,7 @@ def _canonical(value: str) -> str:
         return value.capitalize()
     if re.fullmatch(r"[+-]?\d+", value, re.ASCII):  # more digits than a float has are kept
         return str(int(value)) if len(value) < 1000 else value
-    return format_value(float(value)) or value if _is_number(value) else value
+    return format_value(_number(value)) or value if _is_number(value) else value
 
 
 def _is_number(value: str) -> bool:
@@ -99,5 +92,4 @@ def _number(value: str) -> float:
 
 
 def _examples(values: list[str]) -> str:
-    more = f" and {len(values) - SHOWN:,} more" if len(values) > SHOWN else ""
-    return ", ".join(repr(shorten(value)) for value in values[:SHOWN]) + more
+    return listed([repr(shorten(value)) for value in values], 5)

@@ -1,8 +1,6 @@
 """What the values of one column are: numbers, booleans, dates or text, and which are missing.
 
-A column of a CSV file is text, a column of a Parquet file or of a DataFrame has a type; the same
-values give the same result either way. Text is trimmed, and an empty one, ``NA``, ``N/A``,
-``NaN``, ``null`` and ``?`` mean missing.
+The same values give the same result whether the column is text or has a type.
 """
 
 from dataclasses import dataclass
@@ -55,12 +53,10 @@ DATE = "|".join(
 
 # What pandas calls the values of a column whose type says nothing.
 SCALARS = (str, bool, int, float, np.generic)
-INFERRED = {
-    "boolean": {"boolean"},
-    "number": {"integer", "floating", "decimal", "mixed-integer-float"},
-    "date": {"date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period"},
-    "text": {"string", "empty", "mixed-integer"},
-}
+DATES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
+INFERRED = {"boolean": "boolean"} | dict.fromkeys(DATES, "date")
+INFERRED |= dict.fromkeys(["integer", "floating", "decimal", "mixed-integer-float"], "number")
+INFERRED |= dict.fromkeys(["string", "empty", "mixed-integer"], "text")
 
 
 @dataclass(frozen=True)
@@ -97,12 +93,9 @@ class Numbers:
 
 
 def kind_of(column: pd.Series) -> str:
-    """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column.
-
-    A categorical column is one of text, whatever the categories are, unless they are dates.
-    """
+    """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column."""
     dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
+    if isinstance(dtype, pd.CategoricalDtype):  # text, whatever the categories, but for dates
         categories = pd.Series(dtype.categories, name=column.name)
         return "date" if kind_of(categories) == "date" else "text"
     if pd.api.types.is_bool_dtype(dtype):
@@ -114,9 +107,8 @@ def kind_of(column: pd.Series) -> str:
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
         return "text"
-    for kind, names in INFERRED.items():
-        if found in names:
-            return kind
+    if found in INFERRED:
+        return INFERRED[found]
     raise InputError(
         f"column {column.name!r} holds values that are neither numbers nor text (found: {found}). "
         "Turn it into numbers or text, or leave it out."
@@ -128,13 +120,7 @@ def kind_of(column: pd.Series) -> str:
 
 def to_text(column: Any) -> Any:
     """A column as an Arrow dictionary of its distinct strings, trimmed, null where missing."""
-    if isinstance(column, pa.Array):
-        array = column
-    elif _is_plain_text(column):
-        array = pa.array(column, from_pandas=True)
-    else:
-        kind_of(column)  # raises where values are neither numbers nor text
-        array = _format_values(column)
+    array = column if isinstance(column, pa.Array) else _strings(column)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     encoded = pc.cast(array, pa.large_string()).dictionary_encode()
@@ -144,20 +130,17 @@ def to_text(column: Any) -> Any:
     return cleaned.take(encoded.indices).dictionary_encode()
 
 
-def _format_values(column: pd.Series) -> Any:
-    if pd.api.types.is_object_dtype(column.dtype):
-        # One by one: to pandas, True and 1 are the same value.
+def _strings(column: pd.Series) -> Any:
+    untyped = pd.api.types.is_object_dtype(column.dtype)
+    found = pd.api.types.infer_dtype(column, skipna=True) if untyped else ""
+    if found in ("string", "empty") or (pd.api.types.is_string_dtype(column.dtype) and not untyped):
+        return pa.array(column, from_pandas=True)
+    kind_of(column)  # raises where values are neither numbers nor text
+    if untyped:  # one by one: to pandas, True and 1 are the same value
         return pa.array([format_value(value) for value in column.tolist()], pa.large_string())
     codes, values = pd.factorize(column)
     distinct = pa.array([format_value(value) for value in np.asarray(values)], pa.large_string())
     return distinct.take(pa.array(codes, mask=codes < 0))
-
-
-def _is_plain_text(column: pd.Series) -> bool:
-    """Whether every value is a string, or missing."""
-    if pd.api.types.is_object_dtype(column.dtype):
-        return pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty")
-    return pd.api.types.is_string_dtype(column.dtype)
 
 
 def format_value(value: Any) -> str | None:
@@ -174,18 +157,14 @@ def format_value(value: Any) -> str | None:
 def to_categories(text: Any) -> Categories:
     """The distinct strings of what `to_text` gives, or of a column."""
     encoded = to_text(text) if isinstance(text, pd.Series) else text
-    codes = _codes(encoded)
-    found = encoded.dictionary.to_pylist()
-    order = sorted(range(len(found)), key=found.__getitem__)
-    rank = np.empty(len(found) + 1, dtype=np.intp)
-    rank[order], rank[-1] = np.arange(len(found)), -1
-    return Categories([found[k] for k in order], rank[codes])
+    found = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    values, rank = np.unique(found, return_inverse=True)
+    return Categories(values.tolist(), np.append(rank, -1)[_codes(encoded)])
 
 
 def _codes(text: Any) -> IndexArray:
     """For each row the index of its string, -1 where it is missing."""
-    codes: IndexArray = text.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.intp)
-    return codes
+    return np.asarray(text.indices.fill_null(-1)).astype(np.intp)
 
 
 def match(text: Any, pattern: str) -> Mask:
@@ -195,15 +174,6 @@ def match(text: Any, pattern: str) -> Mask:
 
 def _matches(distinct: Any, pattern: str) -> Mask:
     return np.array(pc.match_substring_regex(distinct, pattern), dtype=bool)
-
-
-def _is_valid(text: Any) -> Mask:
-    return _codes(text) >= 0
-
-
-def is_boolean(found: Categories) -> bool:
-    """Whether the strings are true and false."""
-    return bool(found.values) and {value.lower() for value in found.values} <= BOOLEANS.keys()
 
 
 def date_share(found: Categories) -> float:
@@ -218,11 +188,8 @@ def date_share(found: Categories) -> float:
 
 
 def find_style(text: Any) -> str:
-    """How the numbers among strings are written: as most of them can be read.
-
-    ``integer`` where none has a mark, so that nothing is known of how a fraction would be written.
-    """
-    valid = _is_valid(text)
+    """How numbers are written: as most can be read; ``integer`` where none has a mark."""
+    valid = _codes(text) >= 0
     style, fewest = "", len(valid) + 1
     for other, pattern in NUMBER.items():
         strays = int((valid & ~match(text, pattern)).sum())
@@ -235,13 +202,12 @@ def find_style(text: Any) -> str:
 def check_style(text: Any, style: str, name: str) -> str:
     """Raise when numbers can be read in two ways, or are written in two; else say what is assumed.
 
-    1.234 beside 1.5 is a fraction, and beside 1.234.567 a thousand and more; beside 999 alone it
-    could be either. Where all values have a mark and three digits, their order is the same.
+    1.234 beside 1.5 is a fraction, beside 1.234.567 a thousand, and beside 999 could be either.
     """
     check_new_numbers(text, style, name)
-    mark, group = MARKS.get(style, ("", ""))
-    if not mark:
+    if style not in MARKS:
         return ""
+    mark, group = MARKS[style]
     numbers, doubtful = match(text, NUMBER[style]), match(text, DOUBTFUL[mark])
     if group:  # certain where a value makes no sense with the two marks exchanged
         certain = numbers & ~match(text, NUMBER["1.234,5" if mark == "." else "1,234.5"])
@@ -264,7 +230,7 @@ def check_new_numbers(text: Any, style: str, name: str) -> None:
     """Raise when numbers are written in another way than ``style``, or may be."""
     if style not in ("integer", *NUMBER):
         return
-    other = _is_valid(text) & ~match(text, NUMBER.get(style, NUMBER["point"]))
+    other = (_codes(text) >= 0) & ~match(text, NUMBER.get(style, NUMBER["point"]))
     if other.any():
         other &= np.logical_or.reduce([match(text, pattern) for pattern in NUMBER.values()])
     if style == "integer":
@@ -288,7 +254,7 @@ def to_numbers(column: pd.Series, style: str, text: Any = None) -> Numbers:
         return Numbers(values, strays, example, PRECISION.get(str(column.dtype).lower(), 0.0))
     text = to_text(column) if text is None else text
     values = np.append(_parse(text.dictionary, style), np.nan)[_codes(text)]
-    strays = ~np.isfinite(values) & _is_valid(text)
+    strays = ~np.isfinite(values) & (_codes(text) >= 0)
     example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
     return Numbers(values, strays, example)
 
