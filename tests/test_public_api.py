@@ -23,6 +23,7 @@ REQUIRED = {
     "OverlapFilter",
     "StableClassifier",
     "StableFeatureSelector",
+    "TableEncoder",
     "__version__",
     "average_error",
     "environment_errors",

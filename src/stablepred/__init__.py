@@ -28,6 +28,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.selector import StableFeatureSelector
     from stablepred.models.stable import StableClassifier
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
+    from stablepred.tables.encoder import TableEncoder
 
 __all__ = [
     "BalancedClassifier",
@@ -41,6 +42,7 @@ __all__ = [
     "OverlapFilter",
     "StableClassifier",
     "StableFeatureSelector",
+    "TableEncoder",
     "__version__",
     "average_error",
     "environment_errors",
@@ -69,5 +71,6 @@ __getattr__, __dir__ = _attach(
         "stablepred.models.stable": "StableClassifier",
         "stablepred.core.frozen": "FrozenWeights",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
+        "stablepred.tables.encoder": "TableEncoder",
     },
 )
