@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression, LogisticRegressionCV
-from sklearn.model_selection import StratifiedKFold
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from stablepred.exceptions import StablepredWarning
 from stablepred.models.balanced import BalancedClassifier
@@ -69,11 +69,14 @@ def _balanced_boosting(random_state: int | None = None) -> BalancedClassifier:
     return BalancedClassifier(boosting, GlobalBalancer(random_state=random_state))
 
 
-def _chosen_lr(random_state: int | None = None) -> LogisticRegressionCV:
+def _chosen_lr(random_state: int | None = None) -> GridSearchCV:
     """LR with its penalty chosen by the log-loss on held-out rows."""
-    folds = StratifiedKFold(5, shuffle=True, random_state=random_state)
-    return LogisticRegressionCV(
-        cv=folds, scoring="neg_log_loss", max_iter=1000, random_state=random_state
+    return GridSearchCV(
+        LogisticRegression(max_iter=1000),
+        {"C": [10.0**k for k in range(-4, 5)]},
+        scoring="neg_log_loss",
+        cv=StratifiedKFold(5, shuffle=True, random_state=random_state),
+        error_score="raise",
     )
 
 

@@ -18,7 +18,7 @@ from stablepred.evaluation.metrics import rmse
 from stablepred.evaluation.references import ConstantPredictor
 from stablepred.exceptions import StablepredWarning
 from studies.methods import CONSTANT, METHODS, fit
-from studies.natural.methods import COMPARED, make_method, settings
+from studies.natural.methods import COMPARED, QUICK, make_method, settings
 from studies.natural.tables import BY_AGE, ENVIRONMENTS, MADE_UP, NATURAL, load_table
 from studies.records import Definition, Result
 
@@ -27,7 +27,7 @@ NAME = "natural"
 REVISION = 1
 
 LEAST_TRAINED, LEAST_TESTED = 150, 100
-MOST_ROWS, QUICK_ROWS = 1000, 200
+MOST_ROWS, QUICK_ROWS = 1000, 150
 MOST_SEEDS = 3
 CLIP = 1e-7
 
@@ -69,7 +69,7 @@ def list_cases(seeds: Iterable[int], *, quick: bool = False) -> list[Case]:
         if rows >= LEAST_TRAINED
         for cap in ((most, None) if rows > most else (most,))
         for seed in list(seeds)[:MOST_SEEDS]
-        for method in COMPARED
+        for method in (QUICK if quick else COMPARED)
     ]
 
 
@@ -77,6 +77,7 @@ def list_cases(seeds: Iterable[int], *, quick: bool = False) -> list[Case]:
 class Rows:
     """Rows of one environment."""
 
+    name: str
     X: pd.DataFrame
     y: NDArray[np.int64]
 
@@ -88,9 +89,8 @@ def run_case(definition: Definition) -> Result:
     own = np.flatnonzero(table.environment == case.environment)
     drawn = np.random.default_rng(case.seed).permutation(own)
     trained, left = np.sort(drawn[: case.most_rows]), drawn[case.most_rows or len(own) :]
-    train = Rows(table.X.iloc[trained].reset_index(drop=True), table.y[trained])
-    make = ConstantPredictor if case.method == CONSTANT else None
-    fitted = fit(lambda: make(train) if make else make_method(case.method, case.seed), train)
+    train = Rows(case.environment, table.X.iloc[trained].reset_index(drop=True), table.y[trained])
+    fitted = fit(lambda: _make(case, train), train)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StablepredWarning)  # values never seen in training
         probability = fitted.model.predict_proba(table.X)[:, 1]
@@ -112,6 +112,13 @@ def run_case(definition: Definition) -> Result:
         "fit_seconds": round(fitted.seconds, 2),
         "warnings": fitted.warnings,
     }
+
+
+def _make(case: Case, train: Rows) -> Any:
+    """The unfitted method, or the constant."""
+    if case.method == CONSTANT:
+        return ConstantPredictor(train)
+    return make_method(case.method, case.seed)
 
 
 def _log_loss(y: NDArray[np.int64], p: NDArray[np.float64]) -> float:

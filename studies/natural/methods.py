@@ -22,6 +22,7 @@ from studies.methods import (
 )
 
 COMPARED = (CONSTANT, LR, CHOSEN_LR, BOOSTING, GBR, DGBR, OURS, DRAFT)
+QUICK = (CONSTANT, LR, CHOSEN_LR, BOOSTING, OURS, DRAFT)
 BINARY = (GBR, DGBR, OURS)  # need 0/1 features
 CHANGES: dict[str, Settings] = {LR: {"max_iter": 1000}}
 

@@ -91,7 +91,7 @@ def table_means(long: pd.DataFrame) -> pd.DataFrame:
 
 def summary(means: pd.DataFrame) -> pd.DataFrame:
     """Means over tables, every table counting the same."""
-    kinds = {name: "natural" for name in NATURAL} | {name: "by age" for name in BY_AGE}
+    kinds = dict.fromkeys(NATURAL, "natural") | dict.fromkeys(BY_AGE, "by age")
     kind = means["table"].map(kinds).fillna("made up")
     groups = means.assign(tables=kind).groupby(["size", "tables", "method"], sort=False)
     table = groups[[*CHANGES.values(), *WORSE_THAN]].mean()

@@ -55,8 +55,8 @@ BY_AGE: dict[str, Counts] = {
     "credit": {"<30": 9618, "30s": 11238, "40s": 6464, "50+": 2680},
 }
 MADE_UP: dict[str, Counts] = {
-    "made-up numbers": {"a": 300, "b": 160, "c": 120},
-    "made-up categories": {"a": 300, "b": 200},
+    "made-up numbers": {"a": 180, "b": 120, "c": 110},
+    "made-up categories": {"a": 150, "b": 120},
 }
 ENVIRONMENTS: dict[str, Counts] = NATURAL | BY_AGE | MADE_UP
 AGE_BOUNDS, AGE_NAMES = [0, 30, 40, 50, 200], ["<30", "30s", "40s", "50+"]
@@ -122,7 +122,7 @@ def _make_table(X: pd.DataFrame, y: pd.Series, environment: pd.Series) -> Natura
         is_number = pd.api.types.is_numeric_dtype(column)
         columns[str(name)] = column * 1 if is_number else column.astype("category")
     return NaturalTable(
-        pd.DataFrame(columns), y.to_numpy(dtype=np.int64), environment.astype(str).to_numpy()
+        pd.DataFrame(columns), y.to_numpy(dtype=np.int64), environment.to_numpy(dtype=str)
     )
 
 
