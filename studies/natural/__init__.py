@@ -63,7 +63,7 @@ class NaturalStudy(Study):
         """One row per run and method; means per table; means over tables."""
         long = long_table(records, self.recorded(records))
         means = table_means(long)
-        return {RUNS: long, MEANS: means, SUMMARY: summary(means)}
+        return {RUNS: long, MEANS: means, SUMMARY: summary(long, means)}
 
     def draw(self, records: Records, folder: Path) -> list[Path]:
         """The changes against LR, a picture per number of training rows."""

@@ -12,7 +12,7 @@ from studies.methods import CHOSEN_LR, CONSTANT, DRAFT, LR
 from studies.natural.report import CHANGES, MEASURES, SIZES, WORSE, slug
 from studies.plots import POINTS, STYLES, add_legend, make_canvas
 
-OWN_STYLES = {CHOSEN_LR: ("#c44e52", "o"), DRAFT: ("#222222", "D")}
+OWN_STYLES = {CHOSEN_LR: ("#c44e52", "o"), DRAFT: ("#222222", "s")}
 LINEAR = 0.01  # changes up to this are drawn to scale, larger ones by their logarithm
 TICKS = (-0.1, -0.03, -0.01, -0.005, 0, 0.005, 0.01, 0.03, 0.1, 0.3, 1)
 
