@@ -77,7 +77,7 @@ def test_weight_two_is_two_copies_wherever_no_folds_are_dealt(attitudes):
     beta = [newton(data.x, data, 1.0, tol=1e-12) for data in (weighted, copied)]
     np.testing.assert_allclose(*beta, atol=1e-8)
     z = [explain_away(one_column_each(data)).z for data in (weighted, copied)]
-    np.testing.assert_allclose(*z, atol=1e-3)
+    np.testing.assert_allclose(*z, rtol=1e-3)
 
 
 def test_weight_two_is_nearly_two_copies_and_weight_zero_is_no_row(attitudes):

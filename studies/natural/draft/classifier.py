@@ -44,9 +44,9 @@ class DraftClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    A row of weight 2 counts as two copies of it in every loss, but only nearly so in the fit:
-    folds, boosting's leaves and the rare levels of categories count rows. Rows of weight 0 are
-    left out.
+    A row of weight 2 counts as two copies of it in every loss, sum and standard error, but only
+    nearly so in the fit: two copies may be in different folds, which lets them choose a richer
+    model, and boosting's leaves and the encoding count rows. Rows of weight 0 are left out.
     """
 
     classes_: np.ndarray

@@ -23,7 +23,7 @@ class TrainingData:
     y : ndarray of shape (n,)
         0 or 1.
     w : ndarray of shape (n,)
-        Positive row weights.
+        Positive row weights; a row of weight 2 counts as two copies of it.
     groups : ndarray of shape (columns,)
         The variable of each column, counted from 0.
     """
@@ -63,7 +63,7 @@ class TrainingData:
     def standard_error(self, values: FloatArray) -> float:
         """Standard error of the weighted mean."""
         away = values - np.average(values, weights=self.w)
-        return float(np.sqrt(np.sum((self.w * away) ** 2)) / self.w.sum())
+        return float(np.sqrt(np.sum(self.w * away**2)) / self.w.sum())
 
     def exceeds(self, values: FloatArray, errors: float) -> bool:
         """Whether the mean is above so many of its standard errors."""

@@ -102,7 +102,7 @@ def _columns_of_each(form: Linear, count: int) -> list[list[int]]:
 def _opposition(data: TrainingData, own: FloatArray, others: FloatArray) -> float:
     """Minus the covariance within the strata of y, over its standard error."""
     product = -_centre(data, own) * _centre(data, others)
-    spread = np.sqrt(np.sum((data.w * product) ** 2))
+    spread = np.sqrt(np.sum(data.w * product**2))
     return float(data.w @ product / spread) if spread > 0 else 0.0
 
 

@@ -120,7 +120,7 @@ class Pairwise:
 
     def prepare(self, data: TrainingData) -> Linear:
         """The form with the products chosen on these rows."""
-        limit = max(4, min(2 * data.x.shape[1], len(data) // 20))
+        limit = max(4, min(2 * data.x.shape[1], int(data.w.sum()) // 20))
         form = Linear()
         for _ in range(ROUNDS):
             new = [pair for pair in screen_products(form, data) if pair not in set(form.pairs)]

@@ -85,10 +85,9 @@ def _pattern_probability(data: TrainingData, competition: Competition) -> float:
     if not causes.any():
         return 0.0
     misfit = _misfit(z, expected * causes, expected[causes])
-    n = data.w.sum() ** 2 / np.sum(data.w**2)
     others = int((~causes).sum())
     largest = np.abs(_correlations(data, causes)).max() if others > 1 else 0.0
-    chance = np.sqrt(2 * np.log(20 * max(others * (others - 1) / 2, 1)) / n)
+    chance = np.sqrt(2 * np.log(20 * max(others * (others - 1) / 2, 1)) / data.w.sum())
     log_odds = (
         INTERCEPT
         + PER_MISFIT * np.log(np.clip(misfit, 0.01, 100))
