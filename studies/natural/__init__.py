@@ -33,24 +33,22 @@ class NaturalStudy(Study):
 
     @cached_property
     def absent(self) -> dict[str, str]:
-        """The tables that cannot be loaded, and why."""
-        found = {}
-        for name in dict.fromkeys(case.table for case in self.cases):
-            try:
-                load_table(name)
-            except InputError as error:
-                found[name] = str(error)
-        return found
+        """The tables that `prepare` could not load, and why."""
+        return {}
 
     @property
     def definitions(self) -> list[Definition]:
-        """What the records are keyed by, for the tables that are there."""
+        """What the records are keyed by, without the tables that are absent."""
         return [case.definition for case in self.cases if case.table not in self.absent]
 
     def prepare(self, missing: Sequence[Definition]) -> None:
-        """Say which tables are skipped; fail where none is left."""
-        for name, reason in self.absent.items():
-            warnings.warn(f"{name} is skipped: {reason}", StablepredWarning, stacklevel=3)
+        """Load every table once; say which are skipped, and fail where none is left."""
+        for name in dict.fromkeys(definition["table"] for definition in missing):
+            try:
+                load_table(name)
+            except InputError as error:
+                self.absent[name] = str(error)
+                warnings.warn(f"{name} is skipped: {error}", StablepredWarning, stacklevel=3)
         if not self.definitions:
             raise InputError("none of the tables was found, so there is nothing to run.")
 
