@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from studies.natural import NaturalStudy
+from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
 from studies.real import RealStudy
 from studies.study import Study

@@ -9,10 +9,11 @@ from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.tables.datasets import FOLDER_VARIABLE
 from studies.catalogue import find_study
 from studies.methods import METHODS
-from studies.natural import NaturalStudy, tables
+from studies.natural import tables
 from studies.natural.cases import LEAST_TRAINED, MOST_ROWS, Case, list_cases, run_case
 from studies.natural.methods import COMPARED, QUICK, make_method
 from studies.natural.report import CHANGES, long_table, summary, table_means
+from studies.natural.study import NaturalStudy
 from studies.natural.tables import BY_AGE, ENVIRONMENTS, MADE_UP, NATURAL, load_table
 from studies.records import Records
 
