@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
+from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
 from studies.real import RealStudy
 from studies.study import Study
 from studies.tuning import TuningStudy
 
-OTHERS: dict[str, type[Study]] = {"tuning-study": TuningStudy, "real": RealStudy}
+OTHERS: dict[str, type[Study]] = {
+    "tuning-study": TuningStudy,
+    "real": RealStudy,
+    "natural": NaturalStudy,
+}
 NAMES = [*FIGURES, EVERYTHING, *OTHERS]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from stablepred.exceptions import StablepredWarning
 from stablepred.models.balanced import BalancedClassifier
@@ -18,6 +19,7 @@ from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 from stablepred.models.stable import StableClassifier
 from stablepred.worlds.environment import Environment
+from studies.natural.draft import DraftClassifier
 
 Settings = dict[str, Any]
 
@@ -26,6 +28,7 @@ OURS, OURS_CLASS = "Stable", StableClassifier.__name__  # what the library recom
 PAPER = "DGBR (paper)"  # to the letter of the paper
 BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"
 CONSTANT, ORACLE = "constant", "oracle"  # references
+CHOSEN_LR, DRAFT = "LR (chosen penalty)", "Stable (draft)"  # in the study of natural shifts
 
 BASELINES = (LR, DLR, GBR)
 FOUR = (*BASELINES, DGBR)
@@ -66,12 +69,25 @@ def _balanced_boosting(random_state: int | None = None) -> BalancedClassifier:
     return BalancedClassifier(boosting, GlobalBalancer(random_state=random_state))
 
 
+def _chosen_lr(random_state: int | None = None) -> GridSearchCV:
+    """LR with its penalty chosen by the log-loss on held-out rows."""
+    return GridSearchCV(
+        LogisticRegression(max_iter=1000),
+        {"C": [10.0**k for k in range(-4, 5)]},
+        scoring="neg_log_loss",
+        cv=StratifiedKFold(5, shuffle=True, random_state=random_state),
+        error_score="raise",
+    )
+
+
 METHODS: dict[str, Method] = {
     LR: Method(LogisticRegression),
     DLR: Method(DLRClassifier, revision=2),
     GBR: Method(GBRClassifier, revision=3),
     DGBR: Method(DGBRClassifier, revision=4),
     OURS: Method(StableClassifier),
+    CHOSEN_LR: Method(_chosen_lr),
+    DRAFT: Method(DraftClassifier),
     PAPER: Method(DGBRClassifier.from_paper, revision=2),
     BOOSTING: Method(HistGradientBoostingClassifier),
     BALANCED_BOOSTING: Method(_balanced_boosting, revision=2),
@@ -114,8 +130,11 @@ class Fitted:
         return None if mask is None else self.model.feature_names_in_[mask].tolist()
 
 
-def fit(make: Callable[[], Any], train: Environment) -> Fitted:
-    """Make a model and fit it if it is not fitted yet, with its time and warnings."""
+def fit(make: Callable[[], Any], train: Any) -> Fitted:
+    """Make a model and fit it if it is not fitted yet, with its time and warnings.
+
+    ``train`` is an environment, or anything else with ``X`` and ``y``.
+    """
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

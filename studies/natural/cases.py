@@ -1,0 +1,135 @@
+"""The cases of the study: a table, a training environment, at most so many rows, a method, a seed.
+
+Every environment with at least 150 rows is the training environment in turn; the errors are those
+in all others with at least 100 rows. Training is on at most 1,000 rows and, where there are more,
+on all of them.
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stablepred.evaluation.metrics import rmse
+from stablepred.evaluation.references import ConstantPredictor
+from stablepred.exceptions import StablepredWarning
+from studies.methods import CONSTANT, METHODS, fit
+from studies.natural.methods import COMPARED, QUICK, make_method, settings
+from studies.natural.tables import BY_AGE, ENVIRONMENTS, MADE_UP, NATURAL, load_table
+from studies.records import Definition, Result
+
+NAME = "natural"
+# Raised when a change of the code changes the environments or what is recorded of them.
+REVISION = 1
+
+LEAST_TRAINED, LEAST_TESTED = 150, 100
+MOST_ROWS, QUICK_ROWS = 1000, 150
+MOST_SEEDS = 3
+CLIP = 1e-7
+
+
+@dataclass(frozen=True)
+class Case:
+    """One method, trained once; ``most_rows`` is None where all rows are used."""
+
+    table: str
+    environment: str
+    most_rows: int | None
+    method: str
+    seed: int
+
+    @property
+    def definition(self) -> Definition:
+        """What the record is keyed by."""
+        return {
+            "study": NAME,
+            "revision": REVISION,
+            **asdict(self),
+            "method revision": METHODS[self.method].revision if self.method in METHODS else 1,
+            "settings": settings(self.method),
+        }
+
+    @classmethod
+    def from_definition(cls, definition: Definition) -> Self:
+        """The case that a definition came from."""
+        return cls(**{name: definition[name] for name in cls.__dataclass_fields__})
+
+
+def list_cases(seeds: Iterable[int], *, quick: bool = False) -> list[Case]:
+    """Every method in every training environment for at most three seeds."""
+    most = QUICK_ROWS if quick else MOST_ROWS
+    return [
+        Case(table, environment, cap, method, seed)
+        for table in (MADE_UP if quick else NATURAL | BY_AGE)
+        for environment, rows in ENVIRONMENTS[table].items()
+        if rows >= LEAST_TRAINED
+        for cap in ((most, None) if rows > most else (most,))
+        for seed in list(seeds)[:MOST_SEEDS]
+        for method in (QUICK if quick else COMPARED)
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows of one environment."""
+
+    name: str
+    X: pd.DataFrame
+    y: NDArray[np.int64]
+
+
+def run_case(definition: Definition) -> Result:
+    """Train one method in one environment and record its errors in all others."""
+    case = Case.from_definition(definition)
+    table = load_table(case.table)
+    own = np.flatnonzero(table.environment == case.environment)
+    drawn = np.random.default_rng(case.seed).permutation(own)
+    trained, left = np.sort(drawn[: case.most_rows]), drawn[case.most_rows or len(own) :]
+    train = Rows(case.environment, table.X.iloc[trained].reset_index(drop=True), table.y[trained])
+    fitted = fit(lambda: _make(case, train), train)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StablepredWarning)  # values never seen in training
+        probability = fitted.model.predict_proba(table.X)[:, 1]
+    tests = {
+        name: np.flatnonzero(table.environment == name)
+        for name, rows in ENVIRONMENTS[case.table].items()
+        if name != case.environment and rows >= LEAST_TESTED
+    }
+    return {
+        "errors": {name: rmse(table.y[i], probability[i]) for name, i in tests.items()},
+        "log-loss": {name: _log_loss(table.y[i], probability[i]) for name, i in tests.items()},
+        # Rows of the training environment that were not drawn, where they are enough for a test.
+        "error at home": rmse(table.y[left], probability[left])
+        if len(left) >= LEAST_TESTED
+        else None,
+        "rows": len(trained),
+        "rate": float(train.y.mean()),
+        **_describe(fitted.model),
+        "fit_seconds": round(fitted.seconds, 2),
+        "warnings": fitted.warnings,
+    }
+
+
+def _make(case: Case, train: Rows) -> Any:
+    """The unfitted method, or the constant."""
+    if case.method == CONSTANT:
+        return ConstantPredictor(train)
+    return make_method(case.method, case.seed)
+
+
+def _log_loss(y: NDArray[np.int64], p: NDArray[np.float64]) -> float:
+    p = np.clip(p, CLIP, 1 - CLIP)
+    return float(-np.mean(np.where(y == 1, np.log(p), np.log1p(-p))))
+
+
+def _describe(model: Any) -> Result:
+    """What the draft left out, and why."""
+    variables = getattr(model, "variables_", None)
+    if variables is None:
+        return {}
+    dropped = variables.loc[~variables["used"], "variable"].tolist()
+    return {"dropped": dropped, "variables": len(variables), "reason": model.decision_.reason}

@@ -1,0 +1,77 @@
+"""The picture of the study: change against LR per table and method."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from studies.methods import CHOSEN_LR, CONSTANT, DRAFT, LR
+from studies.natural.report import CHANGES, MEASURES, SIZES, WORSE, slug
+from studies.plots import POINTS, STYLES, add_legend, make_canvas
+
+OWN_STYLES = {CHOSEN_LR: ("#c44e52", "o"), DRAFT: ("#222222", "s")}
+LINEAR = 0.01  # changes up to this are drawn to scale, larger ones by their logarithm
+TICKS = (-0.1, -0.03, -0.01, -0.005, 0, 0.005, 0.01, 0.03, 0.1, 0.3, 1)
+
+
+def draw(means: pd.DataFrame, folder: Path) -> list[Path]:
+    """One picture per number of training rows; their paths."""
+    paths = []
+    for size, title in SIZES.items():
+        paths.append(folder / f"{slug(size)}-changes.png")
+        _draw_size(means[(means["size"] == size) & (means["method"] != LR)], title, paths[-1])
+    return paths
+
+
+def _draw_size(means: pd.DataFrame, title: str, path: Path) -> None:
+    tables, methods = list(means["table"].unique()), list(means["method"].unique())
+    figure, grid = make_canvas(1, len(CHANGES), (13, 0.55 * len(tables) + 2.2))
+    for axes, (measure, column) in zip(grid, CHANGES.items(), strict=True):
+        for k, method in enumerate(methods):
+            part = means[means["method"] == method].set_index("table").loc[tables]
+            up = np.arange(len(tables)) + 0.7 * (k / max(len(methods) - 1, 1) - 0.5)
+            _draw_method(axes, method, part[column].to_numpy(), up)
+        _set_axes(axes, tables, means[column])
+        axes.set_title(MEASURES[measure], fontsize=9, loc="left")
+    for axes in grid[1:]:
+        axes.tick_params(labelleft=False)
+    figure.suptitle(f"Change against LR with {title} (left is better)", x=0.01, ha="left")
+    add_legend(figure, grid[0])
+    figure.savefig(path, dpi=130)
+
+
+def _draw_method(axes: Axes, method: str, x: np.ndarray, up: np.ndarray) -> None:
+    colour, marker = OWN_STYLES.get(method) or STYLES[method][:2]
+    is_draft = method == DRAFT
+    axes.plot(
+        x,
+        up,
+        marker=marker or POINTS[method],
+        color=colour,
+        markerfacecolor="white" if method == CHOSEN_LR else colour,
+        markersize=6 if is_draft else 5,
+        linestyle="",
+        label=method,
+        zorder=4 if is_draft else 2 if method == CONSTANT else 3,
+    )
+
+
+def _set_axes(axes: Axes, tables: Sequence[str], changes: pd.Series) -> None:
+    """Linear around zero, logarithmic beyond; the tables from top to bottom."""
+    axes.axvspan(-WORSE, WORSE, color="#dddddd", alpha=0.5, linewidth=0)
+    axes.axvline(0, color="#555555", linewidth=0.8)
+    axes.set_xscale("symlog", linthresh=LINEAR)
+    low, high = min(1.3 * changes.min(), -LINEAR), max(1.3 * changes.max(), LINEAR)
+    axes.set_xlim(low, high)
+    axes.set_xticks([tick for tick in TICKS if low <= tick <= high], minor=False)
+    axes.set_xticks([], minor=True)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+g}" if value else "0"))
+    axes.tick_params(axis="x", labelsize=7, rotation=45)
+    axes.set_yticks(np.arange(len(tables)), tables)
+    for k in range(1, len(tables)):
+        axes.axhline(k - 0.5, color="#eeeeee", linewidth=0.8)
+    axes.set_ylim(len(tables) - 0.5, -0.5)
+    axes.grid(False, axis="y")
