@@ -10,6 +10,8 @@ import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
+pytestmark = pytest.mark.slow
+
 
 def load(name):
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

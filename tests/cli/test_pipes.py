@@ -35,6 +35,7 @@ def test_a_fit_is_written_though_nobody_reads_what_it_prints(train, tmp_path):
     assert written == {"model.safetensors", "summary.json"}
 
 
+@pytest.mark.slow
 def test_a_reader_of_predictions_may_leave(model, test_table):
     code, _, errors = leave(0, "predict", model, test_table, "-o", "-")
     assert code == 141
@@ -42,6 +43,7 @@ def test_a_reader_of_predictions_may_leave(model, test_table):
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_tables_come_and_go_by_standard_input_and_output(model, test_table, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = subprocess.run(

@@ -113,6 +113,7 @@ def test_joint_law_is_right_for_other_shares_and_noise(setting, options):
     assert_same_law(SyntheticWorld(setting, 10, **options), 0.7, seed=3, proposals=200_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_means_and_pairs_at_20_features_equal_the_weighted_population(setting, kind):
@@ -227,6 +228,7 @@ def test_half_normal_quadrature_has_the_moments_of_a_half_normal():
     np.testing.assert_allclose(powers, moments, rtol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["s_to_v", "v_to_s"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_more_quadrature_nodes_do_not_change_the_total(setting, kind):

@@ -141,6 +141,7 @@ def test_an_unknown_figure_gives_the_list():
         assert name in done.output
 
 
+@pytest.mark.slow
 def test_the_quick_version_really_runs(tmp_path):
     names = ("figure-4e", "figure-3", "figure-11", "figure-12a")
     done = reproduce(*names, "--quick", "--output", tmp_path)
