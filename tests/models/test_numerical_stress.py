@@ -290,7 +290,7 @@ CASES = [
     ),
     Case(
         "a feature twice",
-        "no weights can balance two equal columns, and the warning names them; DLR balances nothing",
+        "no weights can balance two equal columns, which the warning names; DLR balances nothing",
         lambda: with_column(lambda x: x[:, 0]),
         others=REDUNDANT,
     ),
