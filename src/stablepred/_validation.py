@@ -1,6 +1,6 @@
-"""The border: what users pass is checked here, once, and nowhere else.
+"""Input validation: what users pass is checked here, once, and nowhere else.
 
-Arrays and frames, sample weights, names, parameters, and the contract of ``fit``.
+This covers arrays and frames, sample weights, names, parameters, and the contract of ``fit``.
 """
 
 import copy
@@ -21,7 +21,7 @@ from stablepred.exceptions import InputError
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-# Weights beyond 2 to this power, or below its inverse, are scaled; the scale does not matter.
+# Weights above 2 to this power, or below its inverse, are scaled; the scale does not matter.
 LARGE_EXPONENT = 300
 
 
@@ -45,7 +45,7 @@ def fit_atomically(estimator: Any, fit: Callable[[Any], None]) -> Any:
 def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
     """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
 
-    Row by row in memory, however it came: the last bits of a sum depend on that.
+    The array is always row-major, because the last bits of a sum depend on the memory layout.
     """
     try:
         return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
@@ -54,14 +54,14 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
         if dates:
             raise InputError(
                 f"features must be numbers, but dates were found in {', '.join(dates)}. Replace "
-                "such columns by numbers, for example the days since a fixed date, or leave them "
+                "such columns with numbers, for example the days since a fixed date, or leave them "
                 "out."
             ) from error
         if not text or "could not convert" not in str(error):
             raise
         raise InputError(
             f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
-            "columns first, for example with stablepred.TableEncoder."
+            "columns first, for example with stablepred.data.TableEncoder."
         ) from error
 
 
@@ -91,7 +91,7 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> Float
             "Negative values in data passed as weights have no meaning; drop such rows."
         )
     if not (weight > 0).any():
-        raise InputError("sample_weight is zero for every row, so no row is left to fit on.")
+        raise InputError("sample_weight is zero for every row, so there is no row to fit on.")
     exponent = int(np.frexp(weight.max())[1])
     if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
         weight = np.ldexp(weight, -exponent)
@@ -112,7 +112,7 @@ def check_binary(x: FloatArray, names: list[str]) -> None:
 
 
 def column_names(estimator: Any, n_features: int) -> list[str]:
-    """The names an estimator was given, or x0, x1, ... as scikit-learn numbers them."""
+    """The feature names seen in ``fit``, or x0, x1, ... as in scikit-learn."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"x{j}" for j in range(n_features)] if names is None else [str(n) for n in names]
 
@@ -121,7 +121,7 @@ def column_names(estimator: Any, n_features: int) -> list[str]:
 
 
 def check_at_least(estimator: Any, name: str, least: float, *, integer: bool = False) -> None:
-    """Check that a parameter is a finite number of at least ``least``."""
+    """Check that a parameter is a finite number that is at least ``least``."""
     value = getattr(estimator, name)
     kind = Integral if integer else Real
     if isinstance(value, bool) or not isinstance(value, kind) or not least <= float(value) < np.inf:
@@ -139,20 +139,22 @@ def check_one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
 
 
 def check_checkpoint(path: Any) -> None:
-    """Refuse what cannot be the path of a file, before any work is done."""
+    """Refuse what cannot be a file path, before any work is done."""
     if path is None:
         return
     if not isinstance(path, str | os.PathLike):
-        raise InputError(f"checkpoint must be the path of a file or None, but is {path!r}.")
+        raise InputError(f"checkpoint must be a file path or None, but is {path!r}.")
     if not Path(path).parent.is_dir():
-        raise InputError(f"checkpoint is to be {path}, but there is no folder {Path(path).parent}.")
+        raise InputError(
+            f"checkpoint {path} cannot be written: there is no folder {Path(path).parent}."
+        )
 
 
 # --- warnings ---
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user's own code that led here."""
+    """Warn at the line of the user's code that led here."""
     warnings.warn(message, category, stacklevel=_levels_to_user())
 
 

@@ -1,10 +1,10 @@
-"""``Sample``, the one class that means "some rows".
+"""``Sample``, the class for a set of rows.
 
 At the optimum equal rows (x, y) have equal weights, since the objective is symmetric in them and
-each carries its share of the mass. A sample therefore holds the distinct rows, in an order of their
-own, with how often each occurs: the same problem, smaller, whose result depends neither on the
-order of the user's rows nor on whether a row is written twice or given twice the weight. Columns
-stand in an order of their content, so that it does not matter where the user has them either.
+each carries its share of the mass. A sample therefore holds the distinct rows, sorted, with how
+often each occurs. This is the same problem, only smaller, and its result depends neither on the
+order of the user's rows nor on whether a row is given twice or with twice the weight. Columns are
+ordered by their content, so that their order in the user's table does not matter either.
 
 A sum over rows is ``sample.total(...)``. Where several processes hold the rows, that is the sum
 over all of them; nothing outside this file and ``core/sharding.py`` needs to know.
@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 Pairs = list[tuple[int, int]]
 
-# Rows that one row may stand for, by its sample weight.
+# Most rows that one row may stand for, by its sample weight.
 MOST_COPIES = 1e9
 
 
@@ -36,14 +36,14 @@ class Origin:
 
     names: list[str]  # of all columns
     columns: NDArray[np.intp]  # (p,) which of them the features are
-    index: NDArray[np.intp]  # the distinct row of each row that is present
+    index: NDArray[np.intp]  # of the distinct row, for each row that is present
     present: BoolArray  # (n,) the rows with a positive sample weight
-    n_rows: int  # how many those are, in all processes
+    n_rows: int  # the number of those, in all processes
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct rows of 0/1 features that vary and an outcome, with the mass of each.
+    """Distinct rows of varying 0/1 features and an outcome, with the mass of each row.
 
     With balancing of order 2 the products of ``pairs`` of features are further columns, and
     ``shared`` marks the treatments and covariates that have a feature in common.
@@ -81,11 +81,11 @@ class Sample:
     # --- sums over rows ---
 
     def total(self, partial: Any) -> Any:
-        """A sum over the rows at hand -> the sum over all rows."""
+        """The sum over all rows, from the sum over the rows of this process."""
         return self.shards.total(partial)
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
-        """Several sums, in one message where rows are in several processes."""
+        """Several such sums, in one message where several processes hold the rows."""
         return self.shards.totals(*sums)
 
     # --- other samples ---
@@ -105,7 +105,7 @@ class Sample:
         return replace(self, x=wide, pairs=pairs, shared=shared.to(self.device))
 
     def take(self, share: Tensor) -> Self:
-        """A fold: so much of each row, with the mass it has among them."""
+        """A fold: a share of each row, with the mass scaled to sum to one."""
         rows = share > 0
         mass = self.mass[rows] * share[rows]
         mass = mass / self.total(mass.sum())
@@ -113,7 +113,7 @@ class Sample:
         return replace(self, x=self.x[rows], y=self.y[rows], mass=mass, copies=copies)
 
     def select(self, used: Tensor, v: Tensor) -> Self:
-        """Some of the features alone, so that fewer rows are distinct; ``v`` is the rows' mass."""
+        """Only some of the features, so that fewer rows are distinct; ``v`` is the rows' mass."""
         features, outcome = self.features[:, used].cpu().numpy(), self.y.cpu().numpy()
         first, mass, index = group_rows(features, outcome, v.cpu().numpy(), self.shards)
         copies = np.bincount(index, self.copies.cpu().numpy()).astype(np.float64)
@@ -136,7 +136,7 @@ class Sample:
     # --- the way back ---
 
     def to_user_rows(self, values: Tensor) -> FloatArray:
-        """Values per distinct row, for the user's rows (zero where the sample weight is)."""
+        """Values per distinct row, for the user's rows (zero where the sample weight is zero)."""
         rows = np.zeros(len(self.origin.present))
         rows[self.origin.present] = values.cpu().numpy()[self.origin.index]
         return rows
@@ -148,7 +148,7 @@ class Sample:
         return everywhere
 
     def share_of_rows(self, rows: NDArray[Any], weight: FloatArray) -> Tensor:
-        """Which share of each distinct row's mass some of the user's rows have."""
+        """The share of each distinct row's mass that belongs to ``rows`` of the user's table."""
         chosen = np.zeros(len(self.origin.present))
         chosen[rows] = 1.0
         sums = [
@@ -167,7 +167,7 @@ def make_sample(
     counted: bool = False,
     device: torch.device | str = "cpu",
 ) -> Sample:
-    """The sample of a table of 0/1 columns; those that do not vary are left out.
+    """The sample of a table of 0/1 columns; columns that do not vary are left out.
 
     ``counted`` says that the sample weights are numbers of equal rows.
     """
@@ -192,7 +192,7 @@ def make_sample(
 
 
 def sample_of_rows(x: FloatArray, y: FloatArray) -> Sample:
-    """A sample whose rows are these, one by one, and whose columns are these, in their order."""
+    """A sample with exactly these rows and columns, in this order, none of them grouped."""
     n, p = x.shape
     names = [f"x{j}" for j in range(p)]
     origin = Origin(names, np.arange(p), np.arange(n), np.ones(n, dtype=bool), n)
@@ -205,8 +205,8 @@ def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
     """How many rows each row stands for, for intervals and folds.
 
     Sample weights that are integer multiples of the smallest one are counts of equal rows, if at
-    least one row in twenty has that smallest weight and none a billion times it. Others are scaled
-    to their effective number, (sum c)^2 / sum c^2.
+    least one row in twenty has that smallest weight and none has a billion times it. Others are
+    scaled to their effective number, (sum c)^2 / sum c^2.
     """
     least = shards.smallest(weight.min())
     multiples = weight / least
@@ -226,10 +226,10 @@ def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
 def group_rows(
     x: FloatArray, y: FloatArray, weight: FloatArray, shards: Local = LOCAL
 ) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
-    """The distinct rows of 0/1 ``x`` and any ``y``: where each is first, its mass, its index.
+    """The distinct rows of 0/1 ``x`` and any ``y``: first index, mass, and each row's group.
 
-    Sums of scaled weights differ in their last bits, and an iterative fit makes such differences
-    grow. Relative to the largest, and rounded to 40 bits, they do not depend on the scale.
+    Sums of scaled weights differ in their last bits, and an iterative fit amplifies such
+    differences. Relative to the largest, and rounded to 40 bits, sums do not depend on the scale.
     """
     outcome = (y + 0.0).astype(">f8")[:, None].view(np.uint8)  # its bytes: 0 before 1
     bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
@@ -255,7 +255,7 @@ def add_products(x: Any, pairs: Pairs) -> Any:
 def _order_columns(
     x: FloatArray, y: FloatArray, weight: FloatArray, shards: Local
 ) -> NDArray[np.intp]:
-    """Columns sorted by sums over the rows that depend on no order, of rows or of columns."""
+    """Columns sorted by sums over the rows, which depend on the order of neither."""
     size = x.sum(axis=1)  # how many features a row has
     moments = [np.ones_like(size), y, size, size * y, size**2, size**2 * y, size**3]
     relative = weight / shards.largest(weight.max())

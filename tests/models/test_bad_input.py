@@ -268,7 +268,7 @@ def test_a_strength_that_has_no_automatic_choice_refuses_one_by_name(name, stren
 @pytest.mark.parametrize("name", ["GlobalBalancer", "GBR", "DGBR"])
 @pytest.mark.parametrize("value", [1, 2.5])
 def test_a_floor_on_the_effective_sample_size_of_one_or_more_is_refused(name, value, table):
-    with pytest.raises(InputError, match="min_effective_share must be under 1"):
+    with pytest.raises(InputError, match="min_effective_share must be less than 1"):
         clone(ALL[name]).set_params(min_effective_share=value).fit(table.x, table.y)
 
 

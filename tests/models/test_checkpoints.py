@@ -320,7 +320,7 @@ def test_a_checkpoint_is_no_model(unfinished):
 
 
 def test_names_that_can_be_no_file_are_refused(table, tmp_path):
-    with pytest.raises(InputError, match="checkpoint must be the path of a file or None"):
+    with pytest.raises(InputError, match="checkpoint must be a file path or None"):
         GBRClassifier(checkpoint=3).fit(table.X, table.y)
     with pytest.raises(InputError, match="there is no folder"):
         GBRClassifier(checkpoint=tmp_path / "nowhere" / "c").fit(table.X, table.y)

@@ -1,4 +1,4 @@
-"""Numerical stress: what every estimator makes of data at the edge, as docs/stress.md says.
+"""Numerical stress: how every estimator handles extreme data, as docs/stress.md says.
 
 ``python tests/models/test_numerical_stress.py`` writes the page from the table here.
 """
@@ -212,8 +212,8 @@ CASES = [
     # --- extreme strengths ---
     Case(
         "`balance=0`",
-        "nothing is asked of the weights, and that they are all equal is said; in the paper's "
-        "objective the loss still moves them",
+        "nothing is asked of the weights, and a warning says that they are all equal; in the "
+        "paper's objective the loss still moves them",
         params={"balance": 0.0},
         others={"GBR": DEGENERATE, "DGBR": DEGENERATE},
     ),
@@ -231,33 +231,33 @@ CASES = [
     ),
     Case(
         "`weight_l2=1e12`",
-        "stronger than `weight_sum`, it shrinks all weights and limits their variance no more",
+        "stronger than `weight_sum`, it shrinks all weights and no longer limits their variance",
         params={"weight_l2": HUGE},
         others=everywhere(DEGENERATE, from_paper=ALL_THREE),
     ),
     Case(
         "`weight_sum=0`",
-        "nothing holds the weights' mean, so that `weight_l2` shrinks all and limits nothing",
+        "nothing holds the mean of the weights, so `weight_l2` only shrinks them all",
         params={"weight_sum": 0.0},
         others=everywhere("warns: Convergence, DegenerateWeights", from_paper=ALL_THREE),
     ),
     Case(
         "`weight_sum=1e12`",
-        "the descent is held on the surface of mean one, hardly gets on, and says so",
+        "the descent is confined to weights of mean one, makes little progress, and warns",
         params={"weight_sum": HUGE},
         others=everywhere("warns: Convergence", from_paper="fits"),
     ),
-    Case("`l2=0`", "the penalties that are left suffice", params={"l2": 0.0}),
+    Case("`l2=0`", "the remaining penalties suffice", params={"l2": 0.0}),
     Case(
         "`l2=1e12`",
-        "every coefficient is shrunk to nothing, and that is said",
+        "every coefficient is shrunk to nearly zero, and a warning says so",
         params={"l2": HUGE},
         others=everywhere(CONSTANT, from_paper=COLLAPSED),
     ),
     Case("`l1=0`", "a head without sparsity", params={"l1": 0.0}),
     Case(
         "`l1=1e12`",
-        "no coefficient survives, and that is said",
+        "no coefficient survives, and a warning says so",
         params={"l1": HUGE},
         others=everywhere(CONSTANT, from_paper=COLLAPSED),
     ),
@@ -271,11 +271,11 @@ CASES = [
     Case("`network_l2=0`", "a network without penalty", params={"network_l2": 0.0}),
     Case(
         "`network_l2=1e12`",
-        "a network of zeros, and that is said",
+        "a network of zeros, and a warning says so",
         params={"network_l2": HUGE},
         others=everywhere(COLLAPSED, DGBR=ALL_THREE),
     ),
-    # --- data at the edge ---
+    # --- extreme data ---
     Case(
         "outcome equal to a feature",
         "the penalties keep the coefficients finite; every training row is predicted",
@@ -290,7 +290,7 @@ CASES = [
     ),
     Case(
         "a feature twice",
-        "no weights can balance two equal columns, and they are named; DLR balances nothing",
+        "no weights can balance two equal columns, which the warning names; DLR balances nothing",
         lambda: with_column(lambda x: x[:, 0]),
         others=REDUNDANT,
     ),
@@ -308,7 +308,7 @@ CASES = [
     ),
     Case(
         "99.9 % zeros",
-        "two rows in two thousand say nothing, and what becomes a constant is said",
+        "two rows in two thousand carry no information, and a constant prediction is reported",
         nearly_empty,
         others={
             "DLR": COLLAPSED,
@@ -320,13 +320,13 @@ CASES = [
     Case(
         "one positive outcome",
         "no fold can be held out and the least shrinkage is taken; a network on the stable "
-        "variables of so few rows becomes a constant, and that is said",
+        "variables of so few rows becomes a constant, and a warning says so",
         one_positive,
         others={"Stable": CONSTANT},
     ),
     Case(
         "three rows",
-        "the smallest table that is taken; what degenerates on it is said",
+        "the smallest table that is accepted; whatever degenerates on it is reported",
         lambda: Data(np.array([[0, 1], [1, 0], [1, 1.0]]), np.array([0, 1, 1])),
         others={"DGBR": "warns: ConstantPrediction, DegenerateWeights", "Stable": CONSTANT},
     ),
@@ -351,7 +351,7 @@ CASES = [
     ),
     Case(
         "one row of weight 1e12",
-        "the other rows hardly count, and of one row nothing can be learned",
+        "the other rows hardly count, and nothing can be learned from a single row",
         lambda: one_row_of_weight(1e12),
         others={
             "GBR": "warns: ConstantPrediction, Convergence",
@@ -397,7 +397,7 @@ CASES = [
     ),
     Case(
         "sparse matrix",
-        "it would be made dense unasked; the message names the way out",
+        "it would silently become dense; the message says what to do instead",
         lambda: typed(sparse.csr_matrix),
         others=everywhere("refused: TypeError"),
     ),
@@ -535,17 +535,18 @@ def page():
 
 
 INTRODUCTION = """\
-# Data at the edge
+# Extreme data and parameters
 
 What each estimator does with data and parameters that are extreme, odd or hopeless. The table is
-written by `python tests/models/test_numerical_stress.py`, from the cases that the tests there
-run; they fail where a fit does something else than the page says.
+written by `python tests/models/test_numerical_stress.py` from the cases of the tests there, which
+fail if a fit does anything other than what this page says.
 
-- **fits**: no warning. Weights are finite, not negative and of mean one, probabilities lie between
+- **fits**: no warning. Weights are finite, non-negative and of mean one, probabilities lie between
   0 and 1, labels agree with them, and on the training rows the prediction is no worse than a
-  constant. Where the case says so, the fit is the same to the last bit as that of plain data.
-- **warns**: the same but for the constant, with the warnings named (`DegenerateWeights` is
-  `stablepred.exceptions.DegenerateWeightsWarning`, and so on); each says what to change.
+  constant. Where the last column says so, the fit equals that of plain data to the last bit.
+- **warns**: as above, except that the prediction may be no better than a constant. The warnings are
+  named (`DegenerateWeights` is `stablepred.exceptions.DegenerateWeightsWarning`, and so on); each
+  says what to change.
 - **refused**: an error that says what was found; nothing is fitted.
 - **–**: the estimator has no such parameter.
 

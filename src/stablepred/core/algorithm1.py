@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper: W, beta and theta in turn, each lowering L_mix."""
+"""Algorithm 1 of the paper: updates of W, beta and theta in turn, each of which lowers L_mix."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -26,7 +26,7 @@ from stablepred.weights.base import Balance, DeepBalance
 def algorithm1(
     sample: Sample, network: AutoEncoder | None, balance: Balance, settings: Settings
 ) -> Solution:
-    """Minimise L_mix over W, beta and (with a network) theta; it never rises.
+    """Minimise L_mix over W, beta and, with a network, theta; L_mix never rises.
 
     GBR is the case without a network: phi(X) = X.
     """
@@ -61,7 +61,7 @@ def algorithm1(
 
 
 class PreparedBalance:
-    """L_Bal at the network as it is now: renewed whenever that has changed, or was restored."""
+    """L_Bal at the current network; renew it whenever the network has changed or was restored."""
 
     def __init__(self, balance: Balance, sample: Sample, network: AutoEncoder | None) -> None:
         self._prepare = lambda: balance.prepare(sample, network)
@@ -72,15 +72,15 @@ class PreparedBalance:
         return self._loss(v)
 
     def renew(self) -> None:
-        """Take the network as it is now."""
+        """Prepare the loss again, at the current network."""
         self._loss = self._prepare()
 
     def state(self) -> State:
-        """Nothing: it follows from the network."""
+        """Empty, because everything follows from the network."""
         return {}
 
     def restore(self, state: State) -> None:
-        """The network has been restored before this."""
+        """Renew; the network has been restored before."""
         self.renew()
 
 

@@ -1,9 +1,9 @@
-"""Where the loops of a fit leave their state, so that an interrupted fit can go on."""
+"""Where the loops of a fit leave their state, so that an interrupted fit can be resumed."""
 
 from collections.abc import Callable
 from typing import Any
 
-# Lists and dicts of tensors, numbers, truth values and None.
+# Lists and dicts of tensors, numbers, booleans and None.
 State = dict[str, Any]
 
 

@@ -4,12 +4,13 @@
             + lambda_3 ||W||^2 + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
             + lambda_6 (sum W - 1)^2 + lambda_7 sum_k (||A^(k)||_F^2 + ||A_hat^(k)||_F^2)
 
-``mass`` are the normalised sample weights, ``w`` the balancing weights of mean one, and the paper's
-W is v = mass * w. In this scale ||W||^2 is sum_i mass_i w_i^2, and lambda_2 and lambda_3 are the
-paper's divided by n. L_Bal is in ``stablepred.weights``.
+``mass`` holds the normalised sample weights, ``w`` the balancing weights, of mean one, and the
+paper's W is v = mass * w. On this scale ||W||^2 is sum_i mass_i w_i^2, and lambda_2 and lambda_3
+are the paper's divided by n. L_Bal is in ``stablepred.weights``.
 
-Each term is one function of this file. Where it depends on the weights it also gives its gradient
-in v. ``NetworkLoss`` is the part that the network and the head share, evaluated at once.
+Every other term is one function: the penalties on beta are ``ridge`` and ``lasso`` in ``head.py``,
+the rest are here. A term that depends on the weights also returns its gradient in v.
+``NetworkLoss`` evaluates together the terms that depend on the network and the head.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +47,7 @@ TERMS = ("prediction", *Strengths.__dataclass_fields__)
 
 
 def weighted_sum(terms: Mapping[str, Tensor], strengths: Strengths) -> Tensor:
-    """L_mix, or the part of it that the given terms make up."""
+    """L_mix, or the part of it that consists of the given terms."""
     return torch.stack([_strength(strengths, name) * terms[name] for name in terms]).sum()
 
 
@@ -90,7 +91,7 @@ def squared_norm(matrices: Iterable[Tensor]) -> Tensor:
 def row_losses_and_errors(
     sample: Sample, head: Head, network: AutoEncoder | None, outcome: Outcome = BINARY
 ) -> tuple[Tensor, Tensor | None]:
-    """What each row adds to L_Pre and, with a network, to L_AE."""
+    """What each row contributes to L_Pre and, with a network, to L_AE."""
     if network is None:
         return outcome.losses(head.scores(sample.features), sample.y), None
     phi = network.encode(sample.x)
@@ -101,7 +102,7 @@ def row_losses_and_errors(
 def terms_of_weights(
     sample: Sample, w: Tensor, row_losses: Tensor | None, row_errors: Tensor | None
 ) -> dict[str, tuple[Tensor, Tensor]]:
-    """The terms of W but L_Bal, each with its gradient in v; only those that are asked for."""
+    """The terms of W except L_Bal, each with its gradient in v; only those with data given."""
     terms = {"weight_l2": weight_l2(sample, w), "weight_sum": weight_sum(sample, w)}
     if row_losses is not None:
         terms["prediction"] = prediction(sample, w, row_losses)
@@ -143,7 +144,7 @@ def all_terms(
     balance: Tensor,
     outcome: Outcome = BINARY,
 ) -> Terms:
-    """Every term of L_mix by name, before its strength; L_Bal is given."""
+    """Every term of L_mix by name, before it is multiplied by its strength; L_Bal is given."""
     losses, errors = row_losses_and_errors(sample, head, network, outcome)
     terms = {
         name: value for name, (value, _) in terms_of_weights(sample, w, losses, errors).items()
@@ -161,8 +162,8 @@ class NetworkLoss:
     """L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 with its gradient.
 
     Training an encoder is thousands of evaluations of this on few rows, where recording and
-    replaying the operations one by one would cost more than the operations. Rows stand side by
-    side, (columns, rows): narrow matrices are multiplied two to three times as fast this way.
+    replaying the operations one by one would cost more than the operations. Matrices are stored as
+    (columns, rows): narrow matrices are multiplied two to three times as fast this way.
     """
 
     def __init__(
@@ -175,12 +176,12 @@ class NetworkLoss:
     @torch.no_grad()
     def __call__(self, network: AutoEncoder, head: Head) -> tuple[Tensor, list[Tensor]]:
         """The loss, and its gradients in the network's parameters, beta and the intercept."""
-        # Every process has its share of the penalties, so that all of it is sums over processes.
+        # Every process takes its share of the penalties, so everything is a sum over processes.
         n_shards, y = self.sample.shards.size, self.sample.y
         l2, network_l2 = self.strengths.l2 / n_shards, self.strengths.network_l2 / n_shards
         parameters = network.parameters()
         matrices, biases = parameters[::2], parameters[1::2]
-        hidden = [self.x]  # of each layer, and last the reconstruction
+        hidden = [self.x]  # of each layer; the last is the reconstruction
         for matrix, bias in zip(matrices, biases, strict=True):
             hidden.append(torch.addmm(bias[:, None], matrix, hidden[-1]).sigmoid_())
         depth = len(network.encoder)

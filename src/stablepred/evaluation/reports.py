@@ -1,7 +1,7 @@
-"""How stable is a model, and what breaks it: reports for any fitted model.
+"""Reports on how stable any fitted model is, and what breaks it.
 
-`stability_report` compares environments that are at hand. `stress_test` has one table only and
-makes environments from it, one feature at a time.
+`stability_report` compares given environments. `stress_test` needs only one table and generates
+environments from it, one feature at a time.
 """
 
 import os
@@ -43,19 +43,20 @@ class StabilityReport:
         ``error``, ``low``, ``high`` by environment; then Average_Error, Stability_Error and
         Worst_Error.
     breakers : DataFrame or None
-        One row per feature, the one that does most harm first: its association with the outcome
+        One row per feature, the most harmful first: its association with the outcome
         in the best and in the worst environment (difference of the outcome's mean between high
-        and low values), the error in the worst environment when it is drawn again given the
-        outcome as there (``error_redrawn``) and as in the best (``error_restored``), and the
-        ``harm``, the difference of the two. None when there were only predictions.
+        and low values), the error in the worst environment when the feature is drawn again from
+        its distribution given the outcome there (``error_redrawn``) or in the best environment
+        (``error_restored``), and the ``harm``, the difference of the two. None if only
+        predictions were given.
     best, worst : str
         Names of the environments with the smallest and the largest error.
     comparison : Comparison
-        Errors of the model beside those of the baselines and the references.
+        Errors of the model next to those of the baselines and the references.
     constant : bool
         Whether the model predicts (nearly) the same probability for every row.
     error, level, facts, run : str, float, ModelFacts, RunFacts
-        Name of the error, level of the intervals, and what is known of the model and of the run.
+        Name of the error, level of the intervals, and facts about the model and the run.
     """
 
     errors: pd.DataFrame
@@ -71,7 +72,7 @@ class StabilityReport:
 
     @property
     def verdict(self) -> str:
-        """What to use, and every reason for doubt."""
+        """Which model to use, and every reason for doubt."""
         share = self.facts.effective_share
         return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
@@ -123,8 +124,8 @@ def stability_report(
     Parameters
     ----------
     model : object
-        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or the
-        predictions by environment name (then there is no answer to what breaks it).
+        A fitted model with ``predict_proba``; a function of X that returns P(y = 1); or a mapping
+        from environment name to predictions (``breakers`` is then None).
     environments : iterable of Environment
         Two or more, with distinct names and the same columns.
     error : str or callable
@@ -133,16 +134,16 @@ def stability_report(
         Where the model was trained: anything with ``name``, ``X`` and ``y``. Adds the references:
         LogisticRegression (where X is numeric), the constant base rate, and the shrinkage line.
     stable_features : sequence of str, optional
-        The true stable features, where they are known: adds the oracle, a logistic regression on
+        The true stable features, if they are known: adds the oracle, a logistic regression on
         these columns of ``train``, and the gaps closed.
     baselines : mapping from label to fitted model, optional
-        Other models to show beside this one.
+        Other models to show next to this one.
     level, n_bootstrap : float, int
-        Of the intervals, as in `error_interval`.
+        Level of the intervals and number of bootstrap draws, as in `error_interval`.
     random_state : int, RandomState or None
-        Seed of the bootstrap and of the draws that restore a feature.
+        Seed of the bootstrap and of the draws in which a feature is redrawn or restored.
     name : str, optional
-        Label of the model; its class if not given.
+        Label of the model; by default the name of its class.
 
     Returns
     -------
@@ -204,7 +205,7 @@ def stability_report(
 def _label_methods(
     name: str, model: Any, baselines: Mapping[str, Any], references: bool
 ) -> dict[str, Any]:
-    """The model and the baselines by label, none of which may hide another."""
+    """The model and the baselines by label; labels must not clash."""
     name = f"{name} (model)" if name in REFERENCES else name
     others = {str(key): other for key, other in baselines.items()}
     taken = [n for n in others if n == name or (references and n in REFERENCES)]

@@ -1,4 +1,4 @@
-"""What a kind of evidence must offer. A new one is one class."""
+"""The protocol of a kind of evidence. To add one, write a class that follows it."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,14 +14,14 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scores:
-    """What one kind of evidence says of each feature, (p,) each.
+    """What one kind of evidence says about the features: arrays of shape (p,).
 
     Attributes
     ----------
     score, error : arrays
-        A number for each feature, and its standard error.
+        The score of each feature, and its standard error.
     low, high : arrays
-        Ends of its 95 % interval.
+        Bounds of its 95 % interval.
     stable : array of bool
         Whether this kind of evidence, taken alone, calls the feature stable.
     """
@@ -42,5 +42,5 @@ class Evidence(Protocol):
         ...
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
-        """Judge every feature under the balancing weights ``w``; None where it does not apply."""
+        """Judge every feature under the balancing weights ``w``; None if it does not apply."""
         ...

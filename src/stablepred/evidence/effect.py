@@ -2,8 +2,8 @@
 
     effect_j = sum v x_j y / sum v x_j  -  sum v (1 - x_j) y / sum v (1 - x_j),   v = c w
 
-Once the weights have balanced every feature against all others, only stable features have one: a
-feature is called stable if the interval of its effect excludes zero.
+Once the weights have balanced every feature against all others, only stable features have an
+effect. A feature is called stable if the interval of its effect excludes zero.
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,17 @@ from stablepred.core.sharding import LOCAL, Local
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.sample import Sample
 
-# Draws of the bootstrap that are taken at once.
+# Bootstrap draws that are computed at once.
 TOGETHER = 20
 
 
 @dataclass(frozen=True)
 class WeightedEffect:
-    """The effect above, with an interval by the bootstrap.
+    """The effect above, with a bootstrap interval.
 
-    The number of times a row is drawn is a Gamma variable with its count as mean (the Bayesian
-    bootstrap, for grouped rows). Where several processes hold the rows, each draws its own.
+    The number of times a row is drawn is a gamma variable whose mean is the row's count (the
+    Bayesian bootstrap, for grouped rows). Where several processes hold the rows, each draws its
+    own.
     """
 
     seed: int

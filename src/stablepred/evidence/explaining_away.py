@@ -1,13 +1,13 @@
 """Explaining away: do causes of the outcome compete to explain it?
 
-Given y, a cause of y is associated with the evidence that the other features give for y *against*
-the direction of its own effect. A feature that is tied to y by selection on the outcome is
-independent of that evidence given y; one that is tied to y by selection on its causes goes *with*
-it. So the sign tells the three apart, where the weighted effect alone is blind when the selection
-depends on the outcome itself.
+Given y, a cause of y goes *against* the evidence that the other features give for y: their
+association has the opposite sign of its own effect. A feature that is tied to y by selection on the
+outcome is independent of that evidence given y; one that is tied to y by selection on its causes
+goes *with* it. So the sign tells the three apart, even when selection depends on the
+outcome itself and the weighted effect alone cannot.
 
 This assumes that features depend on each other through the outcome, as selection on it or on its
-causes makes them. ``share_through_outcome`` measures how far they do.
+causes makes them. ``share_through_outcome`` measures to what extent they do.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,10 @@ BoolArray = NDArray[np.bool_]
 
 # One-sided level of about 0.005 for calling a feature a cause.
 CAUSE_Z = 2.58
-# Below this share of the features' dependence the outcome has no part in it.
+# Up to this share, the outcome is taken to have no part in the features' dependence.
 LEAST_SHARE_THROUGH_OUTCOME = 0.1
-# One in this many witnesses (at least one) is dismissed before the rest are judged again.
+# At most one in this many witnesses (but at least one) is dismissed before the rest are judged
+# again.
 DISMISSED_AT_ONCE = 5
 # Ridge penalty of the regressions, in rows.
 RIDGE = 0.5
@@ -43,14 +44,14 @@ class ExplainingAway:
 
     For feature j the other features' evidence is the score of a regression of y on them. Its
     covariance with x_j within the strata of y is compared with its standard error, and signed
-    against the direction of the feature's own effect. Features that are no causes blur the
-    evidence, and where features depend on each other they bend it, so the least convincing ones
+    against the direction of the feature's own effect. Features that are not causes blur the
+    evidence, and where features depend on each other they distort it, so the least convincing ones
     are dismissed as witnesses, a few at a time, until all that are left convince. Then every
-    feature is judged by those, each row counting by the feature's own effect *there*: a feature
-    that acts only together with another one competes only where that one is present.
+    feature is judged by those, with each row weighted by the feature's own effect *there*: a
+    feature that acts only together with another one competes only where that one is present.
 
     Where features do not depend on each other through the outcome, all of this is done under the
-    balancing weights, which remove what they depend on each other by themselves.
+    balancing weights, which remove their dependence on each other.
     """
 
     outcome: Outcome = BINARY
@@ -66,7 +67,7 @@ class ExplainingAway:
 
 
 def depend_through_outcome(sample: Sample, outcome: Outcome = BINARY) -> bool:
-    """Whether features depend on each other through the outcome, to a noticeable share."""
+    """Whether a noticeable share of the features' dependence goes through the outcome."""
     return share_through_outcome(sample, outcome) > LEAST_SHARE_THROUGH_OUTCOME
 
 
@@ -75,9 +76,10 @@ def share_through_outcome(sample: Sample, outcome: Outcome = BINARY) -> float:
 
         1 - (mean squared correlation given y) / (mean squared correlation)
 
-    over all pairs, both less what chance gives. Near one where selection ties features to the
-    outcome, zero where they depend on each other by themselves; it can be negative, since causes
-    of y depend on each other given y. One where they do not depend on each other at all.
+    over all pairs, each minus what is expected by chance. The share is near one where selection
+    ties features to the outcome and zero where they depend on each other directly; it can be
+    negative, since causes of y depend on each other given y. It is one where features do not
+    depend on each other at all.
     """
     x, count = sample.features, sample.copies
     rows = float(sample.total(count.sum()))
@@ -122,7 +124,7 @@ def explaining_away(sample: Sample, w: Tensor, outcome: Outcome = BINARY) -> Flo
 
 
 class _Court:
-    """The data with what every test of competition needs again and again."""
+    """The data, and what every test of competition needs."""
 
     def __init__(self, sample: Sample, w: Tensor, outcome: Outcome) -> None:
         self.sample, self.outcome, self.x = sample, outcome, sample.features
@@ -145,16 +147,16 @@ class _Court:
         )
 
     def fit_without(self, witnesses: IndexArray, fitted: Head, kept: BoolArray) -> Head:
-        """The regression on the witnesses that were kept of those that were ``fitted``."""
+        """The regression on those witnesses of ``fitted`` that were kept."""
         mask = torch.as_tensor(kept, device=self.x.device)
         return self.fit(self.x[:, witnesses], Head(fitted.beta[mask], fitted.intercept))
 
     def judge_witnesses(self, witnesses: IndexArray, fitted: Head) -> FloatArray:
-        """Z-scores of all witnesses, each against the other ones.
+        """Z-scores of all witnesses, each against the others.
 
         What the others say without j follows from the regression on all by one Newton step: with
         C the inverse of its curvature, leaving out j moves the coefficients by -C_.j b_j / C_jj.
-        For a very strong effect the step goes too far, which makes its score smaller.
+        For a very strong effect the step overshoots, which lowers its score.
         """
         z = self.x[:, witnesses]
         wide = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
@@ -179,7 +181,7 @@ class _Court:
         return scores
 
     def _judge_locally(self, j: int, z: Tensor, fitted: Head) -> float:
-        """Z-score of one feature against others with their regression."""
+        """Z-score of one feature against others, given the regression on them."""
         own = self.x[:, [j]]
         deviations = z - self.sample.total(self.mass @ z)
         start = torch.cat([fitted.beta, fitted.beta.new_zeros(1 + z.shape[1])])

@@ -25,17 +25,17 @@ from stablepred.sample import Sample
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all evidence together says of the features of a sample.
+    """What all the evidence together says about the features of a sample.
 
     Attributes
     ----------
     scores : mapping of str to Scores
-        By the name of the evidence; only kinds that apply.
+        By the name of the kind of evidence; only the kinds that apply.
     kind : str
-        The evidence that decided.
+        The kind of evidence that decided.
     stable : array of bool, (p,)
     share : float
-        How much of the features' dependence goes through the outcome.
+        How much of the features' dependence on each other goes through the outcome.
     """
 
     scores: Mapping[str, Scores]
@@ -47,8 +47,8 @@ class Verdict:
     def is_conclusive(self) -> bool:
         """Whether features without evidence may be called noisy.
 
-        Only where some are stable, and where features depend on each other through the outcome:
-        else nothing says that a tie to the outcome will break.
+        Only if some are stable, and if features depend on each other through the outcome: otherwise
+        there is no sign that a tie to the outcome will break.
         """
         return bool(self.share > LEAST_SHARE_THROUGH_OUTCOME and self.stable.any())
 
@@ -78,7 +78,7 @@ def judge(
 
 
 def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[Evidence]:
-    """The kinds of evidence that are asked for: ``"auto"``, names, or objects."""
+    """The requested kinds of evidence, from ``"auto"``, names or objects."""
     known: dict[str, Evidence] = {
         ExplainingAway.name: ExplainingAway(outcome),
         WeightedEffect.name: WeightedEffect(seed),
@@ -92,7 +92,7 @@ def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[E
         if isinstance(kind, str) and kind not in known:
             raise _refuse(kind, known)
         if not isinstance(kind, str) and not (callable(kind) and hasattr(kind, "name")):
-            raise InputError(f"{kind!r} is no evidence: it has no name or cannot be called.")
+            raise InputError(f"{kind!r} is not evidence: it has no name or cannot be called.")
         kinds.append(known[kind] if isinstance(kind, str) else kind)
     if not kinds:
         raise InputError("evidence is an empty list. Use evidence='auto'.")
@@ -101,6 +101,6 @@ def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[E
 
 def _refuse(found: Any, known: Iterable[str]) -> InputError:
     return InputError(
-        f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, but has "
-        f"{found!r}."
+        f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, but "
+        f"contains {found!r}."
     )

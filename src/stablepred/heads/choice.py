@@ -1,8 +1,8 @@
 """The last stage: which head, chosen on held-out rows of several environments.
 
-The weights depend neither on lambda_5 nor on the refit, so that many recipes cost little: each is
-fitted on the training folds and judged on the held-out rows as they would look elsewhere, mostly
-with the noisy features redrawn (``stablepred.validation.environments``).
+The weights depend neither on lambda_5 nor on the refit, so trying many recipes is cheap: each is
+fitted on the training folds and judged on the held-out rows as they might look in other
+environments, usually with the noisy features redrawn (``stablepred.validation.environments``).
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ from stablepred.sample import Sample, add_products
 from stablepred.validation.environments import CONSTANT_SPREAD, redrawn_environments, score
 
 FloatArray = NDArray[np.float64]
-Fold = tuple[Tensor, Tensor]  # which share of each distinct row trains, and tests
+Fold = tuple[Tensor, Tensor]  # the shares of each distinct row for training and testing
 Folds = Callable[[], Iterator[Fold]]
 
 STABILITY_WEIGHT = 5.0
@@ -40,11 +40,11 @@ class Recipe:
     Attributes
     ----------
     l1 : float
-        lambda 5.
+        The lasso penalty, lambda 5.
     refit : False, "weighted" or "plain"
-        Whether the model is fitted again, and under which weights.
+        Whether the model is fitted again, and whether under the balancing weights.
     only_stable : bool
-        Whether on the stable features alone.
+        Whether it is fitted on the stable features alone.
     """
 
     l1: float
@@ -52,14 +52,14 @@ class Recipe:
     only_stable: bool
 
     def check_stored(self) -> None:
-        """Refuse a recipe that no fit would give."""
+        """Refuse a recipe that no fit would produce."""
         if not np.isfinite(self.l1) or self.l1 < 0:
             raise ValueError(f"l1 of the recipe must be a number of at least 0, not {self.l1!r}")
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A fitted head, and the network it stands on: None for the features themselves."""
+    """A fitted head, and the network whose embedding it uses; None for the features themselves."""
 
     head: Head
     network: AutoEncoder | None = None
@@ -67,7 +67,7 @@ class Predictor:
     outcome: Outcome = BINARY
 
     def probability(self, sample: Sample, features: Tensor) -> Tensor:
-        """P(y = 1) of rows of 0/1 features; of another outcome, its mean."""
+        """P(y = 1) for rows of 0/1 features; for other outcomes, their mean."""
         x = add_products(features, sample.pairs) if self.network is not None else features
         phi = x if self.network is None else self.network.encode(x)
         return self.outcome.inverse_link(self.head.scores(phi))
@@ -84,11 +84,11 @@ class Heads(Protocol):
     """A family of heads."""
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
-        """Fit recipes; those that share a part of the fit share it."""
+        """Fit the recipes; what several have in common is fitted once."""
         ...
 
 
-# Held-out rows as they would look elsewhere: features, and how many times the mass of each row.
+# Held-out rows as they might look elsewhere: the features, and a factor for the mass of each row.
 Environments = Callable[[Sample, Tensor, np.random.Generator], Iterator[tuple[Tensor, Tensor]]]
 
 
@@ -103,19 +103,19 @@ def choose_recipe(
 ) -> Recipe:
     """The recipe with the smallest Average_Error + 5 Stability_Error where noisy features move.
 
-    One that predicts a constant is not chosen while another is left.
+    A recipe that predicts a constant is chosen only if all do.
     """
     if len(recipes) == 1:
         return recipes[0]
     errors, constant = held_out_errors(heads, recipes, sample, w, folds, redraw(noisy), seed)
-    if errors is None:  # too few rows of one class to hold any out: the least shrinkage
+    if errors is None:  # too few rows of one class to hold any out: take the least shrinkage
         return recipes[-1]
     scores = score(errors, STABILITY_WEIGHT)
     return recipes[int(np.argmin(np.where(constant & ~constant.all(), np.inf, scores)))]
 
 
 def redraw(noisy: Tensor) -> Environments:
-    """Environments in which the noisy features follow the outcome at other rates."""
+    """Environments in which the noisy features agree with the outcome at other rates."""
 
     def environments(
         test: Sample, w: Tensor, rng: np.random.Generator
@@ -138,7 +138,7 @@ def held_out_errors(
 ) -> tuple[FloatArray | None, NDArray[np.bool_]]:
     """RMSE on held-out rows, (recipes, environments), and which recipes predict a constant.
 
-    There are no errors where no row of one class can be held out.
+    The errors are None if no row of one class can be held out.
     """
     squares, rows = np.zeros(()), np.zeros(())
     predictors: list[Predictor] = []
@@ -163,8 +163,8 @@ def held_out_errors(
 def shuffled_folds(sample: Sample, n_folds: int, seed: int) -> Iterator[Fold]:
     """Stratified folds over rows, where each distinct row stands for its copies.
 
-    The copies of a row (up to a hundred) are dealt out to the folds one by one, and its mass goes
-    with them. Where several processes hold the rows, each deals out its own.
+    The copies of a row (up to a hundred) are assigned to the folds one by one, and its mass goes
+    with them. Where several processes hold the rows, each assigns its own.
     """
     if n_folds < 2:
         raise InputError(f"cv must be at least 2 folds (or a splitter), not {n_folds}.")

@@ -1,6 +1,6 @@
 """A linear head on the features, under the balancing weights.
 
-lambda_5 drops features; a refit keeps the features that survive and fits them without it.
+lambda_5 drops features; a refit fits the surviving features again, without lambda_5.
 """
 
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class LinearHeads:
                     yield Recipe(strength, kind, only_stable)
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
-        """Sparse heads along the path, each started at the one before; then the refits."""
+        """Fit sparse heads along the path, each warm-started from the last, then the refits."""
         sparse: dict[tuple[float, bool], Head] = {}
         last = zero_head(sample.features)
         predictors = []
@@ -75,7 +75,7 @@ class LinearHeads:
 def fit_last_head(
     sample: Sample, z: Tensor, v: Tensor, settings: Settings, l1: float, start: Head
 ) -> Head:
-    """The head that predicts, to a tolerance of its own."""
+    """The head used for prediction, fitted to a tolerance of its own."""
     return fit_head(
         sample,
         z,
@@ -90,7 +90,7 @@ def fit_last_head(
 
 
 def l1_path(sample: Sample, w: Tensor, z: Tensor, settings: Settings) -> list[float]:
-    """Below the smallest lambda_5 that empties the model, down to a thousandth of it."""
+    """Values from below the smallest lambda_5 that drops every feature, to a thousandth of it."""
     v = sample.mass * w
     base = settings.outcome.inverse_link(z.new_zeros(()))
     if settings.fit_intercept:

@@ -1,4 +1,4 @@
-"""A head on an embedding: the fitted encoder's, or that of a network trained anew."""
+"""A head on an embedding: the fitted encoder's, or that of a network trained again."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from stablepred.heads.choice import Predictor, Recipe
 from stablepred.heads.linear import fit_last_head
 from stablepred.sample import Sample
 
-# With so many effective rows for each feature a refit on stable features has the usual penalty.
+# With this many effective rows per feature, a refit on stable features has the usual penalty.
 ROWS_PER_FEATURE = 100
 
 
@@ -35,7 +35,7 @@ class NetworkHeads:
     whole: dict[Recipe, tuple[Predictor, Head]] = field(default_factory=dict)
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
-        """Heads on the fitted embedding, each started at the one before, or refits."""
+        """Fit heads on the fitted embedding, each warm-started from the one before, or refits."""
         z = self.network.encode(sample.x)
         head = zero_head(z)
         predictors = []
@@ -48,7 +48,7 @@ class NetworkHeads:
         return predictors
 
     def _refit(self, sample: Sample, w: Tensor, recipe: Recipe) -> Predictor:
-        """A network of its own; on some of the rows it starts where the one on all rows ended."""
+        """Train a separate network; on a fold, start where the one on all rows ended."""
         if recipe not in self.whole:
             self.whole[recipe] = self._train(self.sample, self.w, recipe, self.start(), None)
         predictor, head = self.whole[recipe]
@@ -81,11 +81,11 @@ class NetworkHeads:
         return Predictor(last, wide, converged, settings.outcome), solution.head
 
     def _penalty(self, sample: Sample, v: Tensor, recipe: Recipe) -> float:
-        """How many times the usual penalty a refit needs: the more, the fewer rows are effective.
+        """The factor by which a refit raises the usual penalty: larger for fewer effective rows.
 
-        On stable features it guards against chance alone, and goes by features per row. On all
-        features it is also what keeps the network from leaning on one that will change: more rows
-        are no reason to lower it.
+        On stable features it guards only against overfitting and is proportional to the features
+        per row. On all features it also keeps the network from leaning on one whose tie will
+        change, and more rows are no reason to lower it.
         """
         first, second = sample.totals(v.sum(), (v**2 / sample.mass).sum())
         share = float(first**2 / second)

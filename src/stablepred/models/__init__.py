@@ -1,1 +1,1 @@
-"""The border to scikit-learn: validate once, tensors in, NumPy out."""
+"""The estimators, in scikit-learn's interface: input validated once, tensors inside, NumPy out."""

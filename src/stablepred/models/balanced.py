@@ -38,7 +38,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
     save = save_method
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the balancer on 0/1 features, then the estimator on X as given under the weights.
+        """Fit the balancer on 0/1 features, then the estimator on X as given, under its weights.
 
         The inner estimator receives ``sample_weight`` times the balancing weights.
         """
@@ -87,15 +87,16 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     Parameters
     ----------
     estimator : classifier with ``sample_weight`` in ``fit``
-        Sees X as given.
+        Receives X as given.
     balancer : GlobalBalancer, DGBRClassifier or the like, default=None
-        Finds the weights, from 0/1 features; None takes ``GlobalBalancer()``. A balancer that
-        uses the outcome, such as ``DGBRClassifier``, is given it.
+        Finds the weights from 0/1 features; None means ``GlobalBalancer()``. The outcome is passed
+        to the balancer, so that it can be one that uses it, such as ``DGBRClassifier``.
 
     Attributes
     ----------
     estimator_, balancer_ : the fitted parts
-    sample_weight_ : ndarray, the balancing weights
+    sample_weight_ : ndarray of shape (n_samples,)
+        The balancing weights.
     balance_report_ : BalanceReport
     classes_ : ndarray
 
@@ -141,7 +142,7 @@ class BalancedRegressor(RegressorMixin, _Balanced):
     """Any regressor, fitted under global balancing weights.
 
     Parameters and attributes as in :class:`BalancedClassifier`. The outcome may be any number; the
-    balancer must not need a binary one.
+    balancer must not require a binary one.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class GlobalBalancer(BaseEstimator):
     weight_l2 : float, default=0.01
         Penalty on the variance of the weights (lambda 3; the paper's divided by n).
     weight_sum : float, default=1.0
-        Penalty that holds their mean at one (lambda 6).
+        Penalty that holds the mean of the weights at one (lambda 6).
     min_effective_share : float, default=0.1
         Floor on the effective sample size, as a share of the rows.
     random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
@@ -121,9 +121,9 @@ class GlobalBalancer(BaseEstimator):
     def fit_table(self, table: Any, *, features: Sequence[str] | None = None) -> Self:
         """Find the weights of the distinct rows of a table that need not fit in memory.
 
-        As :meth:`GBRClassifier.fit_table`. ``weights_`` are those of the rows of
-        ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` says how
-        many rows of the table each stands for.
+        As in :meth:`GBRClassifier.fit_table`. ``weights_`` has one value for each row of
+        ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` gives the
+        number of rows of the table that each stands for.
         """
 
         def fit(balancer: Self) -> None:

@@ -1,4 +1,4 @@
-"""The checkpoint of a fit as a file: written now and then, read when the fit is run again."""
+"""The checkpoint file of a fit: written every few seconds, read when the fit is run again."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from stablepred.exceptions import CheckpointError
 from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint, write_checkpoint
 from stablepred.sample import Sample
 
-# A checkpoint is written when so many seconds have passed since the last one, and so many times
+# A checkpoint is written once this many seconds have passed since the last one, and this many times
 # as long as writing that one took.
 SECONDS = 2.0
 TIMES_AS_LONG = 20.0
@@ -29,7 +29,7 @@ Identity = dict[str, str]
 def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
     """What two fits must have in common for one to go on where the other stopped.
 
-    Without a ``random_state`` any seed will do: the unfinished fit's own is taken.
+    Without a ``random_state`` any seed will do, and that of the unfinished fit is used.
     """
     rows = [a.cpu().numpy() for a in (sample.x, sample.y, sample.mass, sample.copies)]
     data = joblib.hash([*rows, sample.origin.index, sample.origin.present, sample.origin.columns])
@@ -75,7 +75,7 @@ class FileCheckpoint(Checkpoint):
             found, own = dict(content["identity"]), self._identity
             self.seed, self._earlier = int(content["seed"]), list(content["loops"])
         except (KeyError, TypeError, ValueError) as error:
-            raise self._refusal(f"its parts are others: {error!r}") from error
+            raise self._refusal(f"its content is different: {error!r}") from error
         differing = [str(name) for name in own | found if own.get(name) != found.get(name)]
         if differing:
             raise self._refusal(f"of other {', '.join(differing)}")
@@ -95,22 +95,22 @@ class FileCheckpoint(Checkpoint):
         try:
             if loop["stage"] != stage:
                 raise ValueError(f"it was at {str(loop['stage'])[:40]!r}, and this is {stage!r}")
-            # In torch's own memory, as before: where tensors lie decides last bits.
+            # In memory allocated by torch, as before: the memory layout decides the last bits.
             restore(_convert(loop["state"], np.ndarray, lambda a: torch.from_numpy(a).clone()))
         except Exception as error:
             raise self._refusal(str(error)) from error
 
     def keep(self, state: Callable[[], State]) -> None:
-        """Write what is done, if it is time; the file has more while earlier loops are to come."""
+        """Write what is done, if it is time and no earlier loops are left to restore."""
         if not self._earlier and time.monotonic() - self._written >= self._pause:
             self._write([*self._done, self._loop(state)])
 
     def end(self, state: Callable[[], State]) -> None:
-        """Remember what is done, for the files that are to come."""
+        """Remember what is done, for the files written later."""
         self._done.append(self._loop(state))
 
     def _loop(self, state: Callable[[], State]) -> dict[str, Any]:
-        """A loop as a file can hold it, apart from what the fit goes on to change."""
+        """A loop as a file can hold it, copied so that the fit cannot change it."""
         arrays = _convert(state(), torch.Tensor, lambda tensor: tensor.cpu().numpy().copy())
         return {"stage": self._stage, "state": arrays}
 
@@ -122,7 +122,7 @@ class FileCheckpoint(Checkpoint):
 
 
 def _convert(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
-    """Replace what is of one kind in a state."""
+    """Replace everything of one type in a state."""
     if isinstance(value, kind):
         return function(value)
     if isinstance(value, dict):

@@ -38,17 +38,17 @@ storable(FrozenWeights)
 class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
-    Joins a deep auto-encoder, weights that balance its embedding for every feature as treatment,
-    and a weighted logistic regression (paper, eqs. 7 and 15-19):
+    Combines a deep auto-encoder, weights that balance its embedding with every feature in turn as
+    the treatment, and a weighted logistic regression (paper, eqs. 7 and 15-19):
 
         L_mix = L_Pre + balance * L_Bal + reconstruction * L_AE + weight_l2 * ||W||^2
                 + l2 ||beta||^2 + l1 ||beta||_1 + weight_sum (sum W - 1)^2
                 + network_l2 * sum_k (||A^(k)||_F^2 + ||A_hat^(k)||_F^2)
 
-    :meth:`from_paper` gives the paper to the letter. The defaults differ where the letter gives
-    a degenerate model: the weights are learned after the encoder and do not see the loss, the
+    :meth:`from_paper` follows the paper exactly. The defaults differ where that gives a degenerate
+    model: the weights are learned after the encoder and do not see the loss, the
     embedding is balanced in units of its standard deviation, and the head is chosen among weighted
-    ones, with encoder and head trained again under the weights as one of the candidates.
+    ones, one of which trains encoder and head again under the weights.
 
     Parameters
     ----------
@@ -61,23 +61,24 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     head : {"embedding", "features"}, default="embedding"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
-        head again under the weights, on all features or on the stable ones; one of the features
-        head keeps the features that survive ``l1``.
+        head again under the weights, on all features or on the stable ones; a ``refit`` of the
+        features head keeps the features that survive ``l1``.
     standardize : bool, default=True
         Balance each coordinate of the embedding in units of its standard deviation, so that
         shrinking the embedding gains nothing.
     frozen : FrozenWeights, dict or None, default=None
         FWDGBR and RFWDGBR (paper, section 4.2.3): after some iterations the weights are fixed, and
-        beta and the encoder go on under L_Pre / sum(W) without L_Bal. See :class:`FrozenWeights`;
-        a dict has its parameters. With the embedding head there is then no refit.
+        training of beta and the encoder continues under L_Pre / sum(W) without L_Bal. See
+        :class:`FrozenWeights`; a dict holds its parameters. With the embedding head there is
+        then no refit.
     random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`.
 
     Attributes
     ----------
     encoders_ : list of one list of (matrix, bias) pairs
-        The encoder that the head stands on (or, for ``head="features"``, the one that made the
-        weights), over the features in the order of the training table.
+        The encoder whose embedding the head uses (for ``head="features"``, the one that the
+        weights balance), over the features in the order of the training table.
     others : as in :class:`GBRClassifier`; with ``head="embedding"``, ``coef_`` has one entry per
         coordinate of the embedding.
 
@@ -148,11 +149,11 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
-        """DGBR to the letter of the paper.
+        """DGBR exactly as in the paper.
 
-        Algorithm 1 on L_mix with the weights coupled to L_Pre, the embedding head without
-        intercept, lambdas as numbers, one encoder, no standardised embedding and no floor under
-        the effective sample size: the guards only warn.
+        Algorithm 1 on L_mix with the weights coupled to L_Pre, an embedding head without intercept,
+        fixed lambdas, one encoder, no standardised embedding and no floor on the effective sample
+        size: degenerate fits only cause warnings.
         """
         return cls(**PAPER | PAPER_NETWORK | params)
 
@@ -189,7 +190,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         self._finish(sample, solution, predictor)
 
     def _learn_weights(self, sample: Sample, run: Run) -> Solution:
-        """Algorithm 1, or encoder and weights one after the other; then FWDGBR where asked for."""
+        """Algorithm 1, or encoder and weights one after the other; then FWDGBR if requested."""
         balance = EmbeddedBalance(self.standardize)
         network, settings = self._start(sample, run.seed, 0), run.settings
         frozen = _as_frozen(self.frozen)
@@ -230,11 +231,11 @@ def _as_frozen(frozen: Any) -> FrozenWeights | None:
 
 
 def _check_frozen(frozen: Any) -> None:
-    """Refuse what is no FrozenWeights, and bounds that cannot be."""
+    """Refuse anything but FrozenWeights, and impossible bounds."""
     try:
         plan = _as_frozen(frozen)
     except TypeError as error:
-        raise InputError(f"frozen does not have such parameters: {error}.") from error
+        raise InputError(f"frozen has wrong parameters: {error}.") from error
     if plan is None:
         return
     if not isinstance(plan, FrozenWeights):

@@ -1,4 +1,4 @@
-"""The way in: parameters, device, outcome, sample, settings, folds, starting values."""
+"""The start of a fit: parameters, device, outcome, sample, settings, folds, starting values."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -40,7 +40,7 @@ STRENGTHS = (
 
 
 def check_common_parameters(estimator: Any) -> None:
-    """The rules for the parameters that all estimators of the paper share."""
+    """Check the parameters that all estimators of the paper share."""
     check_at_least(estimator, "max_iter", 1, integer=True)
     check_at_least(estimator, "tol", 0)
     check_one_of(estimator, "device", ("auto", "cpu", "cuda"))
@@ -51,16 +51,16 @@ def check_common_parameters(estimator: Any) -> None:
             check_at_least(estimator, name, 0)
     if getattr(estimator, "min_effective_share", 0.0) >= 1:
         raise InputError(
-            "min_effective_share must be under 1 (1 would hold all weights equal), but is "
+            "min_effective_share must be less than 1 (1 would make all weights equal), but is "
             f"{estimator.min_effective_share!r}."
         )
 
 
 def choose_device(device: str, size: int) -> torch.device:
-    """Where to fit a data matrix of ``size`` entries."""
+    """The device on which to fit a data matrix of ``size`` entries."""
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError(
-            "device='cuda' was asked for, but torch finds no CUDA GPU. "
+            "device='cuda' was requested, but torch finds no CUDA GPU. "
             "Set device='cpu' or device='auto'."
         )
     if device == "auto":
@@ -70,7 +70,7 @@ def choose_device(device: str, size: int) -> torch.device:
 
 @contextmanager
 def limit_resources(size: int) -> Iterator[None]:
-    """Threads for a data matrix of ``size`` entries, and a plain word where memory ends."""
+    """Set the threads for a data matrix of ``size`` entries; explain when memory runs out."""
     try:
         with threads_for(size):
             yield
@@ -78,12 +78,12 @@ def limit_resources(size: int) -> Iterator[None]:
         free, whole = (amount / 2**30 for amount in torch.cuda.mem_get_info())
         raise InputError(
             f"the fit needs more memory than the GPU has ({free:.1f} of {whole:.1f} GiB free), "
-            "even in small pieces. Set device='cpu', or fit on fewer rows or narrower layers."
+            "even in small pieces. Set device='cpu', or fit on fewer rows or with narrower layers."
         ) from error
 
 
 def draw_seed(random_state: RandomState) -> int:
-    """The seed of a fit; that of the first process where several hold the rows."""
+    """The seed of a fit; where several processes hold the rows, that of the first."""
     return int(current_shards().exchange(root_seed(random_state))[0])
 
 
@@ -93,7 +93,7 @@ def draw_seed(random_state: RandomState) -> int:
 def prepare_sample(
     estimator: Any, x: FloatArray, y: FloatArray, weight: FloatArray, *, counted: bool, order: int
 ) -> Sample:
-    """Cut the features into 0/1, group the rows, and name what takes no part in the fit."""
+    """Cut the features into 0/1, group the rows, and warn about what is left out of the fit."""
     names = column_names(estimator, x.shape[1])
     n_rows = int(current_shards().total(weight.sum() if counted else (weight > 0).sum()))
     if n_rows < 3:
@@ -116,7 +116,7 @@ def prepare_sample(
 
 
 def _fit_dichotomizer(strategy: str, x: FloatArray, weight: FloatArray) -> Dichotomizer:
-    """Cuts from the rows with a positive weight, of all processes that hold rows."""
+    """Cut points from the rows with a positive weight, over all processes that hold rows."""
     shards = current_shards()
     if shards is LOCAL:
         return Dichotomizer(strategy=strategy).fit(x, sample_weight=weight)
@@ -126,7 +126,7 @@ def _fit_dichotomizer(strategy: str, x: FloatArray, weight: FloatArray) -> Dicho
 
 
 def _report_constant_columns(sample: Sample) -> None:
-    """Name the columns that have one value only; refuse a table that has no others."""
+    """Warn about constant columns; refuse a table that has no others."""
     names, active = sample.origin.names, set(sample.origin.columns)
     constant = [name for j, name in enumerate(names) if j not in active]
     if not active:
@@ -136,7 +136,7 @@ def _report_constant_columns(sample: Sample) -> None:
         )
     if constant:
         warn_user(
-            "constant in the training rows, effect and coefficient set to 0: "
+            "features that are constant in the training rows; effect and coefficient are set to 0: "
             + ", ".join(constant),
             ConstantFeatureWarning,
         )
@@ -164,7 +164,7 @@ def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
 
 
 def check_balancing_parameters(estimator: Any) -> None:
-    """The rules for the parameters that GBR and DGBR share."""
+    """Check the parameters that GBR and DGBR share."""
     check_common_parameters(estimator)
     check_one_of(estimator, "solver", ("sequential", "alternating"))
     if isinstance(estimator.refit, str) and estimator.refit == "plain":
@@ -183,7 +183,7 @@ def check_balancing_parameters(estimator: Any) -> None:
 
 
 def check_hidden(hidden: Any) -> None:
-    """Refuse what are no widths of layers."""
+    """Refuse anything but the widths of layers."""
     if hidden is None:
         return
     listed = isinstance(hidden, Sequence | np.ndarray) and not isinstance(hidden, str)
@@ -191,13 +191,13 @@ def check_hidden(hidden: Any) -> None:
     integers = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
     if not widths or not integers:
         raise InputError(
-            "hidden must name at least one layer, each an integer number of units, for example "
-            f"(10, 10); it is {hidden!r}."
+            "hidden must name at least one layer by its number of units, an integer of at least 1, "
+            f"for example (10, 10), but is {hidden!r}."
         )
 
 
 def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArray:
-    """The outcome as 0/1; sets ``classes_``, of all processes that hold rows."""
+    """The outcome as 0/1; sets ``classes_``, over all processes that hold rows."""
     check_classification_targets(labels)
     present = column_or_1d(labels)[weight > 0]
     shards = current_shards()
@@ -215,14 +215,14 @@ def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArra
         )
     if len(distinct) < 2:
         raise InputError(
-            f"y must have two classes, but only one class is left: {distinct.tolist()}. "
+            f"y must have two classes, but has only one class: {distinct.tolist()}. "
             "Check the outcome column and the sample_weight."
         )
     return (labels == distinct[1]).astype(np.float64)
 
 
 def make_settings(estimator: Any) -> Settings:
-    """The solver's settings from the parameters; lambda 5 is zero while it is to be chosen."""
+    """The solver's settings from the parameters; lambda 5 is zero until it is chosen."""
     names = Strengths.__dataclass_fields__.keys() & vars(estimator).keys()
     strengths = {name: getattr(estimator, name) for name in names}
     if strengths.get("l1") == "auto":
@@ -239,7 +239,7 @@ def make_settings(estimator: Any) -> Settings:
 def make_folds(
     estimator: Any, sample: Sample, x: FloatArray, labels: Any, weight: FloatArray, seed: int
 ) -> Callable[[], Iterator[Fold]]:
-    """Inner folds: shuffled ones for a number, the splitter's own rows otherwise."""
+    """Inner folds: shuffled ones for an integer ``cv``, otherwise those of the splitter."""
 
     def folds() -> Iterator[Fold]:
         if isinstance(estimator.cv, Integral):
@@ -252,7 +252,7 @@ def make_folds(
 
 
 def keeps_solver_head(estimator: Any) -> bool:
-    """Whether Algorithm 1's own beta is the result: neither lambda 5 nor the refit is chosen."""
+    """Whether Algorithm 1's own beta is kept, because neither lambda 5 nor the refit is chosen."""
     fixed = estimator.l1 != "auto" and estimator.refit is False
     return bool(estimator.solver == "alternating" and fixed)
 
@@ -260,7 +260,7 @@ def keeps_solver_head(estimator: Any) -> bool:
 def start_network(
     hidden: Sequence[int] | None, sample: Sample, generator: torch.Generator
 ) -> AutoEncoder:
-    """The starting values of one auto-encoder."""
+    """The starting values of an auto-encoder."""
     width = max(2, sample.n_features // 2)
     widths = (width, width) if hidden is None else tuple(map(int, hidden))
     return AutoEncoder.random(sample.x.shape[1], widths, generator, sample.device)

@@ -18,8 +18,8 @@ from stablepred.weights.raw import RawBalance
 class GBRClassifier(PaperClassifier):
     """Logistic regression under weights that balance every feature against all others.
 
-    Minimises, over row weights w and coefficients beta (paper, eq. 5; c are the normalised sample
-    weights)
+    Minimises, over row weights w and coefficients beta (paper, eq. 5; c denotes the normalised
+    sample weights),
 
         sum_i c_i w_i log(1 + exp((1 - 2 y_i)(x_i beta + b))) + balance * L_Bal(w)
         + weight_l2 * sum_i c_i w_i^2 + l2 * ||beta||^2 + l1 * ||beta||_1
@@ -35,7 +35,7 @@ class GBRClassifier(PaperClassifier):
         Ridge penalty on the coefficients (lambda 4).
     l1 : float or "auto", default="auto"
         Lasso penalty on the coefficients (lambda 5). ``"auto"`` chooses it, together with the
-        refit and whether to use the stable features only, on held-out rows whose noisy features
+        refit and whether to use only the stable features, on held-out rows whose noisy features
         are redrawn, by Average_Error + 5 Stability_Error (paper, section 5.3).
     weight_sum : float, default=1.0
         Penalty that holds the mean of the weights at one (lambda 6).
@@ -47,7 +47,7 @@ class GBRClassifier(PaperClassifier):
     refit : {"auto", False, "weighted"}, default="auto"
         Whether to fit the features that survive ``l1`` again without it, under the weights.
     cv : int or splitter, default=3
-        Folds over distinct rows, for what is ``"auto"``.
+        Folds for the parameters that are ``"auto"``.
     fit_intercept : bool, default=True
         Whether the head has an intercept.
     min_effective_share : float, default=0.1
@@ -55,20 +55,20 @@ class GBRClassifier(PaperClassifier):
     random_state : int, RandomState or None, default=None
         Seed of the folds, the redrawing and the bootstrap.
     max_iter : int, default=100
-        Bound on the iterations of each stage.
+        Maximum number of iterations of each stage.
     tol : float, default=1e-3
         Relative change of the objective at which a stage stops.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where the tensors live; ``"auto"`` uses a GPU, if there is one, for large tables only.
+        Where the tensors are stored; ``"auto"`` uses a GPU, if there is one, for large tables only.
     verbose : int, default=0
         Show progress on a terminal.
     dichotomize : {"mean", "median", None}, default="mean"
-        How features that are not 0/1 are cut; None refuses them.
+        How features that are not 0/1 are dichotomized; None refuses them.
     checkpoint : path or None, default=None
-        File in which a long fit leaves its state every few seconds. Where the file is there, the
-        fit goes on from it, to the same bits as without an interruption; when it is done, the
-        file is removed. A file of other data, parameters or versions is refused, so that fits at
-        the same time (of a cross-validation, say) need a file each.
+        File to which a long fit writes its state every few seconds. If the file exists, the fit
+        resumes from it, with the same result, bit for bit, as without an interruption; when the
+        fit is done, the file is removed. A file of other data, parameters or versions is refused,
+        so fits that run at the same time (in a cross-validation, say) need one file each.
 
     Attributes
     ----------
@@ -76,13 +76,13 @@ class GBRClassifier(PaperClassifier):
     coef_ : ndarray of shape (1, n_features_in_)
     intercept_ : ndarray of shape (1,)
     sample_weight_ : ndarray of shape (n_samples,)
-        Balancing weights, mean one under the sample weights. After ``fit_table`` those of the
-        distinct rows, and ``row_count_`` says how many rows each stands for.
+        Balancing weights, mean one under the sample weights. After ``fit_table`` they are
+        those of the distinct rows, and ``row_count_`` gives the number of rows each stands for.
     n_iter_ : int
         Iterations over all stages.
     converged_ : bool
     history_ : dict of ndarray
-        ``total`` (L_mix) and each term before its strength, per iteration.
+        ``total`` (L_mix) and each term before it is multiplied by its strength, per iteration.
     balance_report_ : BalanceReport
     feature_effects_ : DataFrame
         feature, effect, low, high, stable: the weighted effect with a 95 % interval (paper,
@@ -90,9 +90,10 @@ class GBRClassifier(PaperClassifier):
     stable_features_ : ndarray of bool
     used_features_ : ndarray of bool
         The features that the prediction depends on.
-    recipe_ : the lambda 5, refit and columns in use.
+    recipe_ : Recipe
+        The lambda 5, refit and columns in use.
     random_state_ : int
-        The seed in use. As ``random_state`` it gives the same fit again.
+        The seed in use. Passed as ``random_state``, it gives the same fit again.
 
     Examples
     --------
@@ -147,7 +148,7 @@ class GBRClassifier(PaperClassifier):
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
-        """GBR to the letter of the paper: Algorithm 1, no intercept, no floor, fixed lambdas."""
+        """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas."""
         return cls(**PAPER | params)
 
     def _check_parameters(self) -> None:
@@ -171,7 +172,7 @@ class GBRClassifier(PaperClassifier):
         self._finish(sample, solution, predictor)
 
 
-# The switches of ``from_paper`` that GBR and DGBR share.
+# The parameters of ``from_paper`` that GBR and DGBR share.
 PAPER: dict[str, Any] = {
     "solver": "alternating",
     "balance": 1.0,

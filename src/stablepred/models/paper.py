@@ -1,4 +1,4 @@
-"""What the paper's three classifiers share: the way in, the last steps of a fit, and prediction."""
+"""What the paper's three classifiers share: the start and end of a fit, and prediction."""
 
 import os
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ class Run:
 class PaperClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of the paper: weights, the paper's evidence, and a head under the weights.
 
-    Each of the three says what its stages are, in ``_fit_stages``.
+    Each of the three defines its stages in ``_fit_stages``.
     """
 
     classes_: np.ndarray
@@ -86,7 +86,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     random_state_: int
     encoders_: list[list[tuple[FloatArray, FloatArray]]]
 
-    # What a classifier without the parameter uses.
+    # What a classifier that lacks the parameter uses.
     order: int = 1
     l1: float | str = "auto"
     refit: bool | str = False
@@ -125,22 +125,22 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def fit_table(self, table: Any, target: str, *, features: Sequence[str] | None = None) -> Self:
         """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
 
-        The distinct rows are counted where the table lives, and the model is fitted on them and
-        their counts, with the result of ``fit`` on all rows. Only ``sample_weight_`` has then a
-        value for each distinct row, in the order of
+        The distinct rows are counted where the table is stored, and the model is fitted on them and
+        their counts, with the same result as ``fit`` on all rows. Only ``sample_weight_`` differs:
+        it has one value per distinct row, in the order of
         ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
-        says how many rows of the table each stands for.
+        gives the number of rows of the table that each stands for.
 
         Parameters
         ----------
         table : path or frame
-            A Parquet or CSV file, or a glob of several, read by DuckDB; or a DuckDB relation, a
-            frame of Dask or PySpark, of pandas, polars or pyarrow.
+            A Parquet or CSV file, or a glob of several, read by DuckDB; or a DuckDB relation, or a
+            frame of Dask, PySpark, pandas, polars or pyarrow.
         target : str
             The outcome column, with two values; the one last in sorted order is the positive class.
         features : sequence of str, optional
-            The columns to use: numbers or booleans, none missing; cut into 0/1 according to
-            ``dichotomize``. All but the target if not given.
+            The columns to use: numbers or booleans without missing values; cut into 0/1 according
+            to ``dichotomize``. By default all but the target.
 
         Returns
         -------
@@ -152,7 +152,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             if not isinstance(model.cv, Integral):
                 raise InputError(
                     f"cv must be a number of folds for fit_table, not {model.cv!r}: a splitter "
-                    "needs the rows, and these are only counted."
+                    "needs the rows, but these are only counted."
                 )
             patterns = count_patterns(
                 table, target, features=features, dichotomize=model.dichotomize
@@ -193,8 +193,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def _judge(self, sample: Sample, solution: Solution, seed: int) -> torch.Tensor:
         """The paper's evidence: a feature is stable if its weighted effect differs from zero.
 
-        The interval is the bootstrap's. Sets what is known of weights and features; returns the
-        mask of the stable ones over the sample's features.
+        The interval comes from the bootstrap. Sets the attributes about weights and features;
+        returns the mask of stable features over the sample's features.
         """
         w = solution.w / sample.total(sample.mass @ solution.w)
         self.sample_weight_ = sample.to_user_rows(w)
@@ -233,7 +233,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def _finish(self, sample: Sample, solution: Solution, predictor: Predictor) -> None:
         """Coefficients, encoder and products as fitted attributes, in the user's order; warnings.
 
-        The encoder is the one that the head stands on, or else the one that made the weights.
+        The encoder is the one the head uses, or else the one whose embedding was balanced.
         """
         head = predictor.head
         beta = head.beta.cpu().numpy()
@@ -255,8 +255,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             network = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
-                f"Lower l1 (now {self.recipe_.l1:g}){network}; under solver='alternating' raise "
-                "weight_l2 or lower balance, too: the weights may have left the rows of one class.",
+                f"Lower l1 (now {self.recipe_.l1:g}){network}; with solver='alternating' also "
+                "raise weight_l2 or lower balance: the weights may have left a class.",
                 ConstantPredictionWarning,
             )
 
@@ -310,7 +310,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def _embed(self, x: FloatArray) -> FloatArray:
         """phi(x) of 0/1 features."""
         wide = torch.tensor(add_products(x, self.pairs_))
-        # Copies: bits of a product depend on how arrays lie in memory, and some are read-only.
+        # Copies: the last bits of a product depend on the memory layout, and some are read-only.
         layers: list[Layer] = [(torch.tensor(a), torch.tensor(b)) for a, b in self.encoders_[0]]
         return apply_layers(wide, layers).numpy()
 
@@ -322,9 +322,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as an ONNX file (needs the extra ``onnx``).
 
-        Its input ``X`` are the features in double precision, in the order of the training table;
-        its outputs are ``label`` and ``probabilities``, as of ``predict`` and ``predict_proba``.
-        Rows that ``predict_proba`` refuses, with a missing value say, get NaN.
+        Its input ``X`` holds the features in double precision, in the order of the training table;
+        its outputs ``label`` and ``probabilities`` are those of ``predict`` and
+        ``predict_proba``. Rows that ``predict_proba`` refuses, such as those with a missing value,
+        get NaN.
         """
         check_is_fitted(self)
         write_onnx(self, path, on_embedding=not self._head_on_features())
@@ -345,7 +346,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 def encoder_in_user_order(
     sample: Sample, network: AutoEncoder
 ) -> list[tuple[FloatArray, FloatArray]]:
-    """The encoder over all features as the user orders them; constant ones count zero."""
+    """The encoder over all features in the user's order, with zeros for constant ones."""
     layers = [(weight.cpu().numpy(), bias.cpu().numpy()) for weight, bias in network.encoder]
     weight, bias = layers[0]
     p = sample.n_features

@@ -1,4 +1,4 @@
-"""A progress line for fits: shown on a terminal, and only when the work takes a while."""
+"""A progress line for fits, shown only on a terminal and only if the fit takes a while."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ PATIENCE = 2.0  # seconds before anything is shown
 
 @contextmanager
 def fit_progress(name: str, wanted: bool) -> Iterator[Callable[[str, int, float], None]]:
-    """Yield a callback (stage, iteration, objective) that draws when it is worth it."""
+    """Yield a callback (stage, iteration, objective) that shows progress if a fit takes long."""
     console = Console(stderr=True)
     if not wanted or not console.is_terminal:
         yield lambda stage, iteration, value: None

@@ -48,7 +48,7 @@ SETTINGS = Settings(
 class Screening:
     """Weights and verdict, with the network whose embedding may have been balanced.
 
-    ``x``, ``labels`` and ``weight`` are the user's rows, checked.
+    ``x``, ``labels`` and ``weight`` are the user's rows, validated.
     """
 
     x: FloatArray
@@ -66,8 +66,8 @@ def screen(
 ) -> Screening:
     """Rows -> sample -> encoder -> weights -> evidence -> verdict.
 
-    The weights balance the embedding; where features do not depend on each other through the
-    outcome, they balance the features. Sets what is known of the variables on ``estimator``.
+    The weights balance the embedding or, if features do not depend on each other through the
+    outcome, the features. Sets the fitted attributes about the variables on ``estimator``.
     """
     x, labels = validate(estimator, X, y, ensure_min_samples=3)
     check_one_of(estimator, "device", ("auto", "cpu", "cuda"))
@@ -95,14 +95,14 @@ def screen(
 
 
 def report_fit(estimator: Any, screening: Screening) -> None:
-    """Set ``converged_``; warn of iterations that were not enough, and of redundant features."""
+    """Set ``converged_``; warn if a stage did not converge, and about redundant features."""
     warn_about_redundant_features(screening.sample)
     unfinished = screening.solution.unfinished
     estimator.converged_ = not unfinished
     if unfinished:
         warn_user(
-            f"{type(estimator).__name__} stopped after {SETTINGS.max_iter} iterations before it "
-            f"converged (stage: {', '.join(dict.fromkeys(unfinished))}), so that weights and "
+            f"{type(estimator).__name__} stopped after {SETTINGS.max_iter} iterations before "
+            f"converging (stage: {', '.join(dict.fromkeys(unfinished))}), so the weights and "
             "verdicts are approximate.",
             ConvergenceWarning,
         )
@@ -111,7 +111,7 @@ def report_fit(estimator: Any, screening: Screening) -> None:
 def describe_variables(
     sample: Sample, verdict: Verdict, stable: BoolArray, used: BoolArray
 ) -> pd.DataFrame:
-    """One line per variable of the user's table."""
+    """One row per variable of the user's table."""
     columns: dict[str, Any] = {"variable": sample.origin.names}
     for name, scores in verdict.scores.items():
         if name == "effect":

@@ -1,4 +1,4 @@
-"""The screen as a transformer."""
+"""The screening of variables as a transformer."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -21,10 +21,10 @@ from stablepred.models.screening import describe_variables, report_fit, screen
 
 @storable
 class StableFeatureSelector(SelectorMixin, BaseEstimator):
-    """Keep the variables whose tie to the outcome can be relied on: the screen as a transformer.
+    """Keep the variables whose tie to the outcome can be relied on.
 
-    The first half of :class:`StableClassifier`. Where the verdict is not conclusive, all variables
-    are kept.
+    This is the first half of :class:`StableClassifier` as a transformer. If the verdict is not
+    conclusive, all variables are kept.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Judge the variables; parameters as of :meth:`StableClassifier.fit`."""
+        """Judge the variables; parameters as in :meth:`StableClassifier.fit`."""
 
         def fit(selector: Self) -> None:
             screening = screen(selector, X, y, sample_weight)
@@ -94,7 +94,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
         return self.used_features_
 
     def check_stored(self) -> None:
-        """Refuse a stored selector whose parts do not belong together."""
+        """Refuse a stored selector with inconsistent parts."""
         make_evidence(self.evidence, seed=0)
         if hasattr(self, "variables_"):
             for mask in (self.stable_features_, self.used_features_):

@@ -1,4 +1,4 @@
-"""What ``StableClassifier`` predicts with where it is given no estimator: a small network."""
+"""The small network that ``StableClassifier`` uses when it is given no estimator."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +51,7 @@ class FittedNetwork:
 
 
 def fit_network(estimator: Any, screening: Screening) -> tuple[Recipe, Predictor]:
-    """The recipe that predicts best on held-out rows as they may look elsewhere, fitted."""
+    """Choose the recipe that predicts best on held-out rows as they may look elsewhere; fit it."""
     sample, w, settings = screening.sample, screening.solution.w, screening.settings
     seed = estimator.random_state_
     rows = (screening.x, screening.labels, screening.weight)
@@ -100,10 +100,10 @@ def _choose_among_all(
     folds: Folds,
     seed: int,
 ) -> Recipe:
-    """A network on all variables under the weights, or without them if that is of no use.
+    """A network on all variables under the weights, or without them if the former is no use.
 
-    A network trained on few effective rows is less sure of itself than a plain one; on rows like
-    those it was trained on that is a loss, elsewhere it is what keeps it stable.
+    A network trained on few effective rows is less confident than a plain one. On rows like those
+    it was trained on that is a disadvantage; in other environments it is what keeps it stable.
     """
     weighted, plain = (Recipe(0.0, kind, only_stable=False) for kind in ("weighted", "plain"))
     errors, constant = held_out_errors(

@@ -39,7 +39,7 @@ from stablepred.models.screening import (
 from stablepred.models.small_network import fit_network, store_network
 from stablepred.models.stored import check_stable
 
-# A verdict that gives up more than this part of what all variables say is not followed.
+# A verdict is followed only if the stable variables keep at least this share of what all explain.
 LEAST_KEPT = 0.5
 
 
@@ -51,12 +51,12 @@ class Decision:
     Attributes
     ----------
     candidates : DataFrame
-        candidate, n_variables, and error: the root-mean-square error on held-out rows of the
-        training environment (missing where it was not needed).
+        Columns ``candidate``, ``n_variables`` and ``error``, the root-mean-square error on held-out
+        rows of the training environment (missing where it was not needed).
     chosen : str
-        The candidate in use.
+        The chosen candidate.
     reason : str
-        Why, in one sentence.
+        The reason, in one sentence.
     """
 
     candidates: pd.DataFrame
@@ -72,30 +72,30 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Any classifier, fitted on the variables whose tie to the outcome can be relied on.
 
     Variables are judged by two kinds of evidence: the weighted effect of the paper and explaining
-    away (docs/method.md). Where the variables depend on each other through the outcome, as
-    selection makes them, those without evidence of being a cause are called noisy and left out.
-    Where they do not, nothing is left out.
+    away (docs/method.md). If the variables depend on each other through the outcome, as they do
+    under selection, those without evidence of being a cause are called noisy and left out.
+    Otherwise nothing is left out.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Fitted on the variables in use. None takes a small network, trained on the stable variables
-        without weights, or, where nothing is left out, on all variables under balancing weights.
+        Fitted on the variables in use. None means a small network, trained on the stable variables
+        without weights or, if nothing is left out, on all variables under balancing weights.
     evidence : "auto", or a list of names and objects, default="auto"
-        The kinds of evidence, in the order of their authority: the first one that finds a stable
-        variable decides. ``"auto"`` is ``["explaining_away", "effect"]``. An object is called with
+        The kinds of evidence, in order of priority: the first one that finds a stable variable
+        decides. ``"auto"`` is ``["explaining_away", "effect"]``. An object is called with
         the sample and the balancing weights (``stablepred.evidence.base``).
     guard : bool, default=True
-        With an ``estimator``: leave variables out only if those that stay keep at least half of
-        what all variables say about the outcome on held-out rows.
+        With an ``estimator``: leave variables out only if the others keep at least half of what
+        all variables explain of the outcome on held-out rows.
     cv : int or splitter, default=3
-        Folds for what is compared on held-out rows.
+        Folds for the comparisons on held-out rows.
     random_state : int, RandomState or None, default=None
         Seed of folds, networks and the bootstrap.
     n_jobs : int or None, default=None
-        Processes for the fits of ``estimator`` on the guard's folds.
+        Number of processes for fitting ``estimator`` on the guard's folds.
     device : {"auto", "cpu", "cuda"}, default="auto"
-        Where the weights and the network are fitted.
+        Device on which the weights and the network are fitted.
     verbose : int, default=0
         Show progress on a terminal.
 
@@ -104,12 +104,13 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     variables_ : DataFrame
         variable, effect, low, high, one column per further kind of evidence, probability_noisy,
         verdict, used. ``probability_noisy`` is the normal tail of the deciding score beyond its
-        threshold; it has not been calibrated.
+        threshold; it is not calibrated.
     decision_ : Decision
         The candidates, the one chosen, and why; prints as a table.
     stable_features_, used_features_ : ndarray of bool
+        Which variables are stable, and which the prediction uses.
     share_through_outcome_ : float
-        How much of the variables' dependence on each other goes through the outcome.
+        Share of the variables' dependence on each other that goes through the outcome.
     sample_weight_ : ndarray of shape (n_samples,)
         Balancing weights, under which the effects are measured.
     balance_report_ : BalanceReport
@@ -117,7 +118,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_ : the fitted estimator
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
     random_state_ : int
-        The seed in use. As ``random_state`` it gives the same fit again.
+        The seed in use. Passed as ``random_state``, it gives the same fit again.
 
     Examples
     --------
@@ -144,7 +145,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator_: Any
     n_features_in_: int
 
-    # What the balancing needs; the command line and reports read them, too.
+    # What the balancing needs; the command line and the reports read these, too.
     dichotomize = "mean"
     max_iter = SETTINGS.max_iter
     tol = SETTINGS.tol
@@ -179,8 +180,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Numbers. For the evidence, those that are not 0/1 are cut at their mean;
-            ``estimator`` sees them as they are.
+            Numeric features. For the evidence, those that are not 0/1 are cut at their mean;
+            ``estimator`` receives them as they are.
         y : array-like of shape (n_samples,)
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -242,8 +243,8 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             recipe, predictor = fit_network(self, screening)
         if predictor.is_constant(screening.sample):
             warn_user(
-                "StableClassifier predicts the same probability for every row, or nearly so: the "
-                "rows are too few, or the variables in use say nothing about the outcome.",
+                "StableClassifier predicts the same probability for every row, or nearly so: there "
+                "are too few rows, or the variables in use carry no information on the outcome.",
                 ConstantPredictionWarning,
             )
         self.estimator_ = store_network(screening.sample, predictor)
@@ -258,7 +259,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_estimator(self, X: ArrayLike, screening: Screening) -> None:
         """The estimator on the variables in use, under the sample weights if it takes them."""
-        rows = np.flatnonzero(screening.weight)  # a row of weight zero is absent
+        rows = np.flatnonzero(screening.weight)  # rows of weight zero do not count
         X = _safe_indexing(X, rows) if hasattr(X, "columns") else X
         x, labels, weight = (a[rows] for a in (screening.x, screening.labels, screening.weight))
         conclusive = screening.verdict.is_conclusive
@@ -275,7 +276,7 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def _decide(
         self, x: FloatArray, y: Any, weight: FloatArray, conclusive: bool, folds: Any
     ) -> tuple[Decision, BoolArray]:
-        """All variables, or the stable ones where the verdict can be followed."""
+        """Choose all variables, or the stable ones if the verdict can be followed."""
         masks = {"all variables": np.ones(x.shape[1], dtype=bool)}
         if conclusive:
             masks["stable variables"] = self.stable_features_
@@ -362,15 +363,15 @@ def _explain_no_verdict(share: float) -> str:
 
 
 def _share_kept(variance: float, error_all: float, error_stable: float) -> float:
-    """How much of what all variables explain the stable ones explain, too.
+    """The share of what all variables explain that the stable ones explain, too.
 
-    (variance - e_s^2) / (variance - e_a^2); zero where all variables together explain nothing,
-    so that nothing is left out then.
+    (variance - e_s^2) / (variance - e_a^2); zero if all variables together explain nothing,
+    so that nothing is left out.
     """
     explained = variance - error_all**2
     return (variance - error_stable**2) / explained if explained > 0 else 0.0
 
 
 def _select(X: Any, x: FloatArray, used: BoolArray) -> Any:
-    """The columns in use: of a frame with their names, of anything else as an array."""
+    """The columns in use: a frame keeps their names, anything else becomes an array."""
     return _safe_indexing(X, np.flatnonzero(used), axis=1) if hasattr(X, "columns") else x[:, used]

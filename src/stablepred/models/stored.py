@@ -1,7 +1,7 @@
-"""What makes an estimator from a file valid: its parts fit each other, and it can predict.
+"""Checks of estimators from files: their parts fit each other, and they can predict.
 
-Types are checked before, by the annotations of each class. What only describes the fit is not
-looked into. Each check lists the fitted attributes that its estimator may have.
+Types have been checked before, by the annotations of each class. What only describes the fit is not
+checked further. Each check lists the fitted attributes that its estimator may have.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ def check_classifier(model: Any) -> None:
     encoders, inputs = attribute(model, "encoders_"), p + _check_pairs(model, p)
     width = sum(_check_encoder(layers, inputs, k) for k, layers in enumerate(encoders))
     if bool(encoders) != ("hidden" in vars(model)):
-        raise ValueError("encoders_ must be there for a network, and for nothing else")
+        raise ValueError("encoders_ must be present for a network, and only then")
     # With head="features" the encoders only made the weights.
     on_embedding = bool(encoders) and getattr(model, "head", "embedding") == "embedding"
     coef = numbers(model, "coef_", (1, width if on_embedding else p))
@@ -102,7 +102,7 @@ def check_stable(model: Any) -> None:
     else:
         fits = hasattr(estimator, "predict_proba") and estimator.n_features_in_ == inputs
         if fits and not np.array_equal(estimator.classes_, model.classes_):
-            raise ValueError("estimator_ has other classes than the model")
+            raise ValueError("the classes of estimator_ differ from those of the model")
     if not fits:
         raise ValueError("estimator_ must be a classifier fitted on the features in use")
 
@@ -121,7 +121,7 @@ def _check_shared(model: Any, weights: str, *more: str) -> int:
     check_fitted_names(model, weights, *more, *SHARED)
     p, cut = n_features(model), vars(model).get("dichotomizer_")
     if (cut is None) != (model.dichotomize is None):
-        raise ValueError("dichotomizer_ must be there, unless dichotomize is None")
+        raise ValueError("dichotomizer_ must be present unless dichotomize is None")
     if cut is not None and (type(cut) is not Dichotomizer or vars(cut).get("n_features_in_") != p):
         raise ValueError(f"dichotomizer_ must be a Dichotomizer of {p} features")
     found = numbers(model, weights, (None,), low=0.0)

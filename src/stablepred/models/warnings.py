@@ -1,4 +1,4 @@
-"""What went wrong on the way, and what to change."""
+"""Warnings about a fit: what went wrong, and what to change."""
 
 from typing import Any
 
@@ -17,16 +17,16 @@ from stablepred.exceptions import (
 from stablepred.sample import Sample
 from stablepred.weights.embedded import embedding_scale
 
-# Effective shares under this are reported even where no floor is set.
+# Effective shares below this are reported even if no floor is set.
 SMALL_SHARE = 0.05
-# Where the mean of the weights, before it is set to one, is under this, their penalty is evaded.
+# A mean weight below this, before the weights are scaled to mean one, evades their penalty.
 LEAST_MEAN = 0.1
-# A value of a feature whose weight falls to this part of what it was is reported as erased.
+# A value of a feature is reported as erased if its weight falls below this part of what it was.
 ERASED = 0.01
 
 
 def warn_about_fit(estimator: Any, sample: Sample, solution: Solution, w: torch.Tensor) -> None:
-    """All warnings about weights and embedding; sets ``converged_``."""
+    """Warn about the weights and the embedding; sets ``converged_``."""
     warn_about_convergence(estimator, solution.unfinished)
     if hasattr(estimator, "weight_l2"):
         warn_about_redundant_features(sample)
@@ -37,27 +37,27 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution, w: torch.
         if spread < 1e-3:
             warn_user(
                 "the embedding is nearly constant (largest standard deviation "
-                f"{spread:.1e}): balancing it says nothing. Lower balance, raise reconstruction, "
-                "or use solver='sequential'.",
+                f"{spread:.1e}), so balancing it is meaningless. Lower balance, raise "
+                "reconstruction, or use solver='sequential'.",
                 CollapsedEmbeddingWarning,
             )
 
 
 def warn_about_convergence(estimator: Any, unfinished: list[str]) -> None:
-    """Name the stages that ``max_iter`` stopped."""
+    """Warn about the stages that ``max_iter`` stopped."""
     estimator.converged_ = not unfinished
     if unfinished:
         stages = ", ".join(dict.fromkeys(unfinished))
         warn_user(
             f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations "
-            f"before it converged (stage: {stages}). Raise max_iter, or raise tol "
+            f"before converging (stage: {stages}). Raise max_iter, or raise tol "
             f"(now {estimator.tol:g}) if the result is good enough.",
             ConvergenceWarning,
         )
 
 
 def warn_about_redundant_features(sample: Sample) -> None:
-    """Name the features that repeat another one, or say its opposite, in every row."""
+    """Warn about features that equal another one, or its opposite, in every row."""
     if sample.shards is not LOCAL:
         return
     x = sample.features.cpu().numpy()
@@ -70,23 +70,23 @@ def warn_about_redundant_features(sample: Sample) -> None:
             repeated.append(f"{sample.names[j]} (as {sample.names[original]})")
     if repeated:
         warn_user(
-            f"equal in every row, or opposite: {', '.join(repeated)}. No weights can balance such "
-            "features against each other. Leave one of each out.",
+            f"features equal to another in every row, or opposite: {', '.join(repeated)}. No "
+            "weights can balance such features against each other. Leave out one of each pair.",
             RedundantFeatureWarning,
         )
 
 
 def _warn_about_weights(estimator: Any, solution: Solution) -> None:
-    """Say where the weights have collapsed, met their floor, or not moved at all."""
+    """Warn if the weights collapsed, met their floor, or did not move at all."""
     report, floor = estimator.balance_report_, estimator.min_effective_share
     share = report.effective_share
     mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
     message = ""
     if solution.floored:
         message = (
-            f"the weights met the floor on the effective sample size ({floor:.0%} of the rows) and "
-            f"were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
-            "lower min_effective_share to allow it."
+            f"the weights reached the floor on the effective sample size ({floor:.0%} of the rows) "
+            f"and were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
+            "lower min_effective_share to allow a smaller one."
         )
     elif share < SMALL_SHARE:
         message = (
@@ -95,13 +95,13 @@ def _warn_about_weights(estimator: Any, solution: Solution) -> None:
         )
     elif share > 1 - 1e-8 and np.abs(report.before.to_numpy()).max() > 1e-6:
         message = (
-            "all weights are equal although the features are not balanced. Raise balance "
+            "all weights are equal, although the features are not balanced. Raise balance "
             "(lambda 1) or lower weight_l2 (lambda 3)."
         )
     if mean < LEAST_MEAN:
         warn_user(
             f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
-            "weight_l2 (lambda 3) hardly limits their variance any more. Raise weight_sum (lambda "
+            "weight_l2 (lambda 3) hardly limits their variance. Raise weight_sum (lambda "
             "6) well above weight_l2, or lower weight_l2.",
             DegenerateWeightsWarning,
         )
@@ -110,7 +110,7 @@ def _warn_about_weights(estimator: Any, solution: Solution) -> None:
 
 
 def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
-    """A feature of which one value has hardly any weight left is not balanced but gone."""
+    """Warn if hardly any weight is left on one value of a feature: that is not balance."""
     x, mass = sample.features, sample.mass
     v = mass * w
     on, on_before, off, off_before = sample.totals(v @ x, mass @ x, v @ (1 - x), mass @ (1 - x))
@@ -123,8 +123,8 @@ def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
     if erased:
         listed = ", ".join(f"{name} = {value}" for name, value in sorted(erased))
         warn_user(
-            f"the weights leave less than {ERASED:.0%} of their share to the rows with "
-            f"{listed}: overlap is violated there, and nothing can be compared. Raise "
-            "weight_l2 (lambda 3), or leave such features out (OverlapFilter).",
+            f"the weights leave the rows with {listed} less than {ERASED:.0%} of their original "
+            "share: overlap is violated there, and nothing can be compared. Raise weight_l2 "
+            "(lambda 3), or leave out such features (OverlapFilter).",
             DegenerateWeightsWarning,
         )

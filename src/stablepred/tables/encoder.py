@@ -1,4 +1,4 @@
-"""From a table as it comes to the 0/1 features that the estimators take."""
+"""Encode a mixed table as the 0/1 features that the estimators need."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from stablepred.io.save import save_method, storable
 from stablepred.tables.columns import Column, Note, NumberColumn, TextColumn, learn_column
 from stablepred.tables.messages import check_columns, listed, nearest, repeated, unknown_column
 
-# What notes tell about the columns of a topic, in this order.
+# The text of the note on each topic, in this order.
 TOPICS = {
     "constant": "left out, constant",
     "text id": "left out, an id or free text",
@@ -39,21 +39,22 @@ LEFT_OUT = ("constant", "text id", "overlap")
 
 @storable
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn a mixed table into 0/1 features, and new rows of it into the same ones.
+    """Encode a mixed table as 0/1 features, and new rows as the same features.
 
     Numbers are cut at their training mean (as `Dichotomizer` does) into ``age>40.9``; booleans
     become ``owner``; text becomes one feature per value, ``job=student``, with values in under 1%
-    of the rows together as ``job is rare``; missing values get a feature of their own,
+    of the rows combined into ``job is rare``; missing values get a feature of their own,
     ``age is missing``. Constant columns, and text that differs from row to row, are left out with
     a ``TableWarning``. Dates are refused, and so are numbers that can be read in two ways, such as
-    1.234 beside 999. Columns may be text, as in a CSV file, or typed: the features are the same.
+    1.234 beside 999. Columns may be text, as in a CSV file, or typed: the
+    resulting features are the same.
 
     Parameters
     ----------
     drop : sequence of str, default=()
         Columns to leave out.
     overlap : float or None, default=None
-        Keep only features whose share of ones is between this and one minus this (paper: 0.2).
+        Keep only features whose share of ones lies between this and one minus this (paper: 0.2).
 
     Attributes
     ----------
@@ -62,7 +63,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     kept_ : ndarray of bool
         Which of their features are kept (all, unless ``overlap`` is set).
     notes_ : list of str
-        What was left out, missing, rare, assumed or doubtful, one line per topic.
+        What was left out, missing, rare, assumed or in doubt, one line per topic.
 
     Examples
     --------
@@ -114,7 +115,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
-        """An encoder of columns that were learned elsewhere."""
+        """An encoder from columns that were learned elsewhere."""
         encoder = cls()
         encoder._take(list(columns), notes)
         encoder._tell(notes)
@@ -147,14 +148,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise error(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
 
     def transform(self, X: Any) -> pd.DataFrame:
-        """The 0/1 features of new rows; warns of values that were not there in training."""
+        """The 0/1 features of new rows; warns about values not seen in training."""
         features, notes = self.encode(X)
         for line in note_lines(notes):
             warnings.warn(line, TableWarning, stacklevel=3)
         return features
 
     def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
-        """The 0/1 features of new rows, and what was not expected in them."""
+        """The 0/1 features of new rows, and notes on what was unexpected in them."""
         check_is_fitted(self, "columns_")
         frame = as_frame(X)
         self.check_has_columns(list(frame.columns))
@@ -171,7 +172,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return pd.DataFrame(kept, columns=names, index=frame.index, copy=False), notes
 
     def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
-        """The columns with which of their features are kept."""
+        """The columns, each with a mask of its features that are kept."""
         ends = np.cumsum([len(column.features) for column in self.columns_])
         return zip(self.columns_, np.split(self.kept_, ends[:-1]), strict=True)
 
@@ -182,7 +183,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def used_columns(self) -> list[str]:
-        """The columns of a table that the features are made of."""
+        """The columns of a table from which the features are made."""
         return [column.name for column, kept in self._parts() if kept.any()]
 
     def check_stored(self) -> None:
@@ -194,7 +195,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not all(fitted):
             raise ValueError("columns_, kept_ and notes_ go together")
         if not all(isinstance(column, NumberColumn | TextColumn) for column in self.columns_):
-            raise ValueError("columns_ must be how columns are encoded")
+            raise ValueError("columns_ must be a list of encoded columns")
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.dtype != bool or self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} booleans")
@@ -203,7 +204,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._check_features([])
 
     def check_has_columns(self, names: list[Any]) -> None:
-        """Raise when a table lacks a column that was used in training."""
+        """Raise an error if a table lacks a column that was used in training."""
         present = set(names)
         lacking = [name for name in self.used_columns if name not in present]
         if lacking:
@@ -215,7 +216,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def as_frame(X: Any) -> pd.DataFrame:
-    """A DataFrame of pandas, from one of pandas or polars."""
+    """A pandas DataFrame, from a pandas or polars one."""
     if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not isinstance(X, pd.DataFrame):
@@ -227,7 +228,7 @@ def as_frame(X: Any) -> pd.DataFrame:
 
 
 def note_lines(notes: Iterable[Note]) -> list[str]:
-    """One line per topic, in the order of the topics; the rows of a column are added up."""
+    """One line per topic, in the order of the topics, with the rows of each column added up."""
     lines: dict[str, dict[str, Note]] = {topic: {} for topic in TOPICS}
     for note in notes:
         same = lines[note.topic]

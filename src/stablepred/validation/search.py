@@ -1,4 +1,4 @@
-"""The search: scikit-learn's, with candidates scored in validation environments."""
+"""scikit-learn's search, with candidates scored in validation environments."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -24,54 +24,55 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     """Grid or random search for the candidate with the smallest error across environments.
 
     Every candidate is fitted on training folds. In the held-out rows the noisy features are made
-    to follow the outcome at rates .1 ... .9, which gives one validation environment per rate, and
-    the candidate with the smallest
+    to agree with the outcome at rates .1 ... .9, which gives one validation environment per rate.
+    The candidate with the smallest
 
         Average_Error + stability_weight * Stability_Error        (RMSE; paper, eqs. 1-2)
 
-    over those is chosen. Test environments are never needed. A constant predictor is perfectly
-    stable and useless, and shrinking towards one buys stability; so candidates that predict a
-    constant, that are no better on average than a constant, or whose balancing weights collapsed,
-    are marked and chosen only if nothing else is left, with a warning. Columns that are not 0/1
-    are cut at their mean to tell agreement with the outcome; where a value has to change side, one
-    is drawn from those on the other side.
+    over those environments is chosen. No test environment is needed. A constant predictor is
+    perfectly stable and useless, and shrinking towards one buys stability. Candidates that predict
+    a constant, that are no better than a constant on average, or whose balancing weights collapsed
+    are therefore marked, and chosen only if nothing else is left, with a warning. Columns that are
+    not 0/1 are cut at their mean to decide whether they agree with the outcome; a value that has
+    to change sides is replaced by one drawn from the other side.
 
     Parameters
     ----------
     estimator : classifier with ``predict_proba``
-        A ``random_state`` of None in it is replaced by a seed derived from the search's own, the
-        same for every fit. A ``checkpoint`` in it is not used.
+        If its ``random_state`` is None, a seed derived from that of the search is used, the same
+        for every fit. Its ``checkpoint`` is ignored.
     param_grid : dict or list of dicts
         Values to try by parameter, as in ``GridSearchCV``; with ``n_iter`` also distributions
         (objects with ``rvs``), as in ``RandomizedSearchCV``.
     n_iter : int or None, default=None
         Number of candidates to draw at random; None tries the whole grid.
     sampler : {None, "optuna"}, default=None
-        ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each in view of those before
-        (the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists or
+        ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each based on those before
+        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists or
         ``optuna.distributions``. Candidates that fail in every fold are left out of the results.
     criterion : {"score", "worst"}, default="score"
         The sum above, or the largest error over the environments.
     stability_weight : float, default=5.0
         Lambda in the sum above.
     validation : {"redraw", "resample"}, default="redraw"
-        How the noisy features come to follow the outcome: their columns are redrawn together, or
-        the rows are reweighted (the paper's non-random resampling). In the tuning study redrawing
-        chooses better.
+        How the noisy features are made to agree with the outcome: their columns are redrawn
+        together, or the rows are reweighted (the paper's non-random resampling). In the tuning
+        study, redrawing makes better choices.
     rates : sequence of float, default=.1, .2 ... .9
-        The environments: shares of the rows in which a noisy feature agrees with the outcome.
+        One environment each: the share of rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
-        Validation environments of your own, with the columns of X, instead of made ones; never
-        those that the result is tested in. Every candidate is then fitted once, on all of X.
+        Validation environments of your own, with the columns of X, to use instead of generated
+        ones. Never pass the environments in which the result is tested. Every candidate is then
+        fitted once, on all of X.
     noisy_features : sequence of names, indices or booleans, or None, default=None
-        The features to change; None takes those that `StableFeatureSelector` does not find stable.
+        The features to change; None means those that `StableFeatureSelector` does not find stable.
     cv : int or splitter, default=5
-        Folds; a number means stratified and shuffled ones, at most one per row of the smaller
-        class.
+        Folds; an integer means that many stratified and shuffled folds, at most one per row of the
+        smaller class.
     refit : bool, default=True
         Fit the best candidate on all rows, for ``best_estimator_`` and prediction.
     n_jobs : int or None, default=None
-        Processes, with one thread each. The result does not depend on it.
+        Number of processes, with one thread each. The result does not depend on it.
     random_state : int, RandomState or None, default=None
         Seed of the folds, the redrawing, the random search and the estimators.
     verbose : int, default=0
@@ -85,14 +86,14 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         ``params``, ``param_*``, times, ``mean_test_score`` and ``rank_test_score`` as in
         ``GridSearchCV``; ``criterion`` (minus the score), ``average_error``, ``stability_error``,
         ``worst_error``, ``error_<environment>``; ``effective_share`` of the balancing weights
-        (smallest over the folds, NaN without); and the marks ``uninformative`` (average error no
-        better than a constant's), ``collapsed`` (balancing weights), ``constant`` and ``failed``.
-        Marked candidates rank last, in this order of the marks.
-    noisy_features_ : ndarray of bool, or None with own environments
+        (smallest over the folds, NaN if there are none); and the marks ``uninformative`` (average
+        error no better than a constant's), ``collapsed`` (balancing weights), ``constant`` and
+        ``failed``. Marked candidates rank last, in this order of the marks.
+    noisy_features_ : ndarray of bool, or None if ``environments`` is given
     constant_error_ : float
         Average_Error of predicting the base rate in the same environments.
     random_state_ : int
-        The seed in use. As ``random_state`` it gives the same search again.
+        The seed in use. Passed as ``random_state``, it gives the same search again.
 
     Examples
     --------
@@ -163,7 +164,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         y : array-like of shape (n_samples,)
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows in fits and errors. Rows of weight zero are as if absent.
+            Weights of the rows in fits and errors. Rows of weight zero are treated as absent.
         """
         self._check_parameters()
         seed = root_seed(self.random_state)

@@ -1,1 +1,1 @@
-"""Balancing losses and the weights that lower them."""
+"""Balancing losses of row weights, with their gradients."""

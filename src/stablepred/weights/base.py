@@ -1,4 +1,4 @@
-"""What a kind of balancing must offer. A new one is one class with ``prepare``."""
+"""The protocol of a balancing loss. To add one, write a class with ``prepare``."""
 
 from typing import Protocol
 
@@ -13,15 +13,15 @@ class Balance(Protocol):
     """A kind of balancing loss."""
 
     def prepare(self, sample: Sample, network: AutoEncoder | None) -> ValueAndGradient:
-        """The loss as a function of the total row weights v, with its gradient in them.
+        """Return the loss as a function of the total row weights v, with its gradient in v.
 
-        ``network`` has the encoder whose embedding is balanced, if there is one; it stays fixed.
+        ``network`` holds the encoder whose embedding is balanced, if there is one; it stays fixed.
         """
         ...
 
 
 class DeepBalance(Balance, Protocol):
-    """A kind of balancing loss that an encoder can be trained on, too."""
+    """A kind of balancing loss that an encoder can also be trained on."""
 
     def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
         """The loss at fixed weights, differentiable in the network's parameters."""

@@ -26,7 +26,7 @@ from stablepred.weights.raw import compare_sides
 # GPU busy.
 CHUNK = {"cpu": 1 << 13, "cuda": 1 << 21}
 SMALLEST_CHUNK = 1 << 10
-# Numbers of a fixed encoder's embeddings that are made at once where they cannot be kept.
+# Entries of a fixed encoder's embeddings that are computed at once where not all can be kept.
 TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
 
 # (rows, treatments, embeddings of those rows with that treatment's column removed)
@@ -35,9 +35,10 @@ RemovedChunk = tuple[Tensor, Tensor, Tensor]
 
 @dataclass(frozen=True)
 class EmbeddedBalance:
-    """The loss above; ``standardize`` measures each coordinate in its standard deviations.
+    """The loss above.
 
-    Then shrinking the embedding gains nothing.
+    With ``standardize`` each coordinate is measured in units of its standard deviation, so that
+    shrinking the embedding gains nothing.
     """
 
     standardize: bool = True
@@ -77,8 +78,8 @@ def removed_embeddings(
     """Embed every row with column j removed, for the rows that this changes, in bounded memory.
 
     Rows with x_ij = 0 are their own X_{-j} and need no second encoding (with products among the
-    columns: rows in which no column that shares a source with j is one). The first layer's input
-    to the activation with column j zeroed is the one of the full row minus column j of A^(1).
+    columns: rows in which no column that shares a source with j is one). With column j zeroed, the
+    pre-activation of the first layer is that of the full row minus column j of A^(1).
     """
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
@@ -107,7 +108,7 @@ def removed_embeddings(
 def _piecewise(
     encode: Callable[[slice], Tensor], length: int, chunk: int
 ) -> Iterator[tuple[slice, Tensor]]:
-    """Encode so many at once, or fewer where they do not fit in a GPU's memory."""
+    """Encode ``chunk`` items at a time, or fewer where they do not fit in a GPU's memory."""
     start = 0
     while start < length:
         part = slice(start, min(start + chunk, length))
@@ -160,10 +161,10 @@ def embedded_imbalance(
 
 
 def _add(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
-    """Add to the sums of each treatment its values, which stand together; in a fixed order."""
+    """Add the values of each treatment, which are adjacent, to its sums, in a fixed order."""
     if not values.is_cuda:
         return sums.index_add(0, treatments, values)
-    # There the order of index_add is another one each time.
+    # On a GPU the order in which index_add adds changes from call to call.
     sizes = torch.bincount(treatments, minlength=len(sums)).tolist()
     return sums + torch.stack([own.sum(0) for own in values.split(sizes)])
 
@@ -171,10 +172,10 @@ def _add(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
 class FixedEncoder:
     """L_Bal on the embedding of a fixed encoder, as a function of the row weights alone.
 
-    The embeddings with a column removed are kept where there is room. Where there is not, they are
-    made anew at each evaluation; everything about a treatment follows from its own rows, so that a
-    few treatments are taken at a time, and made once for their means and their gradient. Rows
-    stand side by side, (columns, rows), which makes the products of narrow matrices fast.
+    The embeddings with a column removed are kept in memory if they fit. If not, they are computed
+    again at each evaluation, a few treatments at a time: everything about a treatment follows from
+    its own rows, so its embeddings are computed once for both its means and its gradient. Matrices
+    are stored as (columns, rows), which makes products of narrow matrices fast.
     """
 
     def __init__(
@@ -197,7 +198,7 @@ class FixedEncoder:
         self._phi = self._encode(self._before.sigmoid())  # (d, n)
         sizes = len(x) - self._untouched.sum(1)
         self._sizes = [int(size) for size in sizes.tolist()]  # rows that a treatment touches
-        # Processes that share the rows send a message for each part: all must cut alike.
+        # Processes that share the rows send one message per part, so all must cut in the same way.
         numbers = [int(size) * len(self._phi) for size in shards.largest(sizes).tolist()]
         room = room_to_keep(x.device) if keep_at_most is None else keep_at_most
         self._kept = self._make_all() if sum(numbers) <= room else None
@@ -225,7 +226,7 @@ class FixedEncoder:
         return value, gradient
 
     def _evaluate(self, v: Tensor, gradient: Tensor | None = None) -> "tuple[Tensor, _Compared]":
-        """L_Bal and its parts; the gradient through the rows without a column is added up."""
+        """L_Bal and its parts; adds the gradient through the rows with a column removed."""
         on, off = self._on @ v, self._off @ v
         control = self._untouched @ (v * self._phi).T  # (p, d)
         found = []
@@ -264,7 +265,7 @@ class FixedEncoder:
     def _add_slopes(
         self, slices: "list[_Slice]", compared: "_Compared", part: slice, gradient: Tensor
     ) -> None:
-        """What the rows without a column add to the gradient."""
+        """Add the contribution of the rows with a column removed to the gradient."""
         on, off = compared.on, compared.off
         treated = compared.slopes / on[:, None]
         for k, (rows, embedded) in enumerate(slices):
@@ -281,13 +282,13 @@ class FixedEncoder:
             return None
 
     def _make(self, part: slice) -> "list[_Slice]":
-        """Embeddings without the columns of some treatments."""
+        """Embeddings with the columns of some treatments removed."""
         _, rows = (self._untouched[part] == 0).nonzero(as_tuple=True)
         own = rows.split(self._sizes[part])
         return [(rows, self._without(part.start + k, rows)) for k, rows in enumerate(own)]
 
     def _without(self, j: int, rows: Tensor) -> Tensor:
-        """Embeddings of these rows without the column of treatment ``j``: (d, m)."""
+        """Embeddings of these rows with the column of treatment ``j`` removed: (d, m)."""
 
         def encode(piece: slice) -> Tensor:
             removed = self._first[:, j]  # (d1,)
@@ -324,7 +325,7 @@ _Slice = tuple[Tensor, Tensor]
 
 
 def _consecutive(numbers: list[int], most: int) -> Iterator[slice]:
-    """Cut a list into runs that add up to at most ``most``, if they are longer than one."""
+    """Cut a list into runs with sums of at most ``most``; a single number may exceed it."""
     start, total = 0, 0
     for stop, number in enumerate(numbers):
         if stop > start and total + number > most:

@@ -2,12 +2,12 @@
 
     L_Bal(v) = sum_j || X_{-j}' (v * x_j) / v'x_j  -  X_{-j}' (v * (1 - x_j)) / v'(1 - x_j) ||^2
 
-Every column of X is a treatment in turn; X_{-j} is X with column j set to zero; ``v`` are the total
-row weights, the paper's W. A treatment that has no weight on one of its two sides has nothing to
-compare and contributes zero.
+Every column of X is the treatment in turn; X_{-j} is X with column j set to zero; ``v`` holds the
+total row weights, the paper's W. A treatment without weight on one of its two sides offers nothing
+to compare and contributes zero.
 
-With products of columns among the columns (order 2), a treatment and a covariate may be made of a
-common source column. ``shared[j, k]`` says so; such covariates are zeroed together with j, since
+With products of columns among the columns (order 2), a treatment and a covariate may share a
+source column, which ``shared[j, k]`` marks. Such covariates are zeroed together with j, since
 no weights could balance them.
 """
 
@@ -22,7 +22,7 @@ from stablepred.core.objective import ValueAndGradient
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.sample import Sample
 
-# Rows whose products are taken at once: what is made of them stays in the processor's cache.
+# Rows whose products are taken at once, few enough to stay in the processor's cache.
 BLOCK = 1 << 15
 
 
@@ -39,7 +39,7 @@ class RawBalance:
 
 
 def compare_sides(on: Tensor, off: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Denominators of the two sides of every treatment, and whether both are there: each (p,)."""
+    """Denominators of both sides of every treatment, and whether both have weight: each (p,)."""
     # Relative to the total, so that the verdict does not depend on the scale of the weights.
     least = weight * 1e-12
     comparable = (on > least) & (off > least)
@@ -74,7 +74,7 @@ def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
 
 
 def imbalance_from(sums: RawSums, shared: Tensor | None = None) -> Tensor:
-    """The imbalance that follows from sums over rows."""
+    """The imbalance computed from sums over rows."""
     gram, ones, *others = sums
     on, off, comparable = compare_sides(ones, *others)
     gaps = gram / on[:, None] - (ones[None, :] - gram) / off[:, None]
@@ -118,5 +118,5 @@ def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _blocks(rows: Tensor) -> Sequence[Tensor]:
-    """Rows in pieces; a GPU takes them all at once."""
+    """The rows in blocks; on a GPU, all at once."""
     return (rows,) if rows.is_cuda else rows.split(BLOCK)

@@ -1,4 +1,4 @@
-"""The synthetic worlds of the paper (section 6.2), with biased selection drawn exactly.
+"""The synthetic worlds of the paper (section 6.2), with exact sampling under biased selection.
 
 Y = 1 where sigmoid(z) + N(0, .2) >= .5,    z = sum_i alpha_i X_i + sum_j beta_j X_j X_{j+1}
 P(row is selected) ~ prod over the biased j of (r where V_j equals its target, else 1 - r)
@@ -43,7 +43,7 @@ class SyntheticWorld:
     n_features : int
         p. The columns are S1 ... S_ps, V1 ... V_pv.
     shift : {"y_given_v", "v_given_s"}
-        What differs between environments, P(Y|V) or P(V|S).
+        Which distribution differs between environments, P(Y|V) or P(V|S).
     stable : float
         Share of stable features, p_s = stable * p.
     biased : float
@@ -51,9 +51,9 @@ class SyntheticWorld:
     bias_on : {"outcome", "signal"}, optional
         What the biased features are selected to agree with when P(Y|V) shifts: the outcome (the
         default and the paper's text; Assumption 1 then fails after selection) or the outcome
-        before noise (Assumption 1 holds). An error with ``shift="v_given_s"``.
+        before noise (Assumption 1 holds). Must be left out with ``shift="v_given_s"``.
     noise_scale : {"sd", "variance"}
-        How the second number of N(0, .2) and N(0, 2) in the paper is read.
+        How to read the second number of N(0, .2) and N(0, 2) in the paper.
 
     Notes
     -----
@@ -64,8 +64,8 @@ class SyntheticWorld:
     Z_i is neither 0 nor 1, V_i cannot equal it. Effects of Gaussian causes are
     1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of causes.
 
-    *How selection is exact.* No row is drawn and thrown away for its biased features: 100,000 rows
-    of 80 features take seconds at any rate. With ``shift="y_given_v"``, propose (x, t) from
+    *Why selection is exact.* No row is rejected because of its biased features: 100,000 rows of 80
+    features take seconds at any rate. With ``shift="y_given_v"``, propose (x, t) from
     P(x) prod_j (r if v_j = t else 1 - r), with t a free 0/1 variable; draw Y given x; keep the row
     if its target came out as t. What is kept follows P(x) P(y|x) prod_j (r if v_j = target else
     1 - r), the selected law; a fifth of the proposals or more is kept, whatever the rate and the
@@ -123,7 +123,7 @@ class SyntheticWorld:
 
     @property
     def n_stable(self) -> int:
-        """p_s, the number of columns named S (V1, which also enters Y, is not counted)."""
+        """p_s, the number of columns named S; V1, which also enters Y, is not counted."""
         return round(self.stable * self.n_features)
 
     @property
@@ -133,7 +133,7 @@ class SyntheticWorld:
 
     @property
     def n_biased(self) -> int:
-        """How many columns, counted from the last, selection acts on."""
+        """The number of columns, counted from the last, that selection acts on."""
         return round(self.biased * self.n_features)
 
     @property
@@ -187,9 +187,9 @@ class SyntheticWorld:
         bias_rate : float
             r; at .5 every row is as likely to be selected as any other.
         random_state : int, RandomState or None
-            Draws with another ``n``, rate or world do not depend on each other for the same seed.
+            With the same seed, draws with a different ``n``, rate or world are independent.
         name : str, optional
-            Name of the environment, ``"r=..."`` if not given.
+            Name of the environment; by default ``"r=..."``.
         """
         rate = check_rate(bias_rate)
         n = check_rows(n)
@@ -271,7 +271,7 @@ class SyntheticWorld:
         return x[hit], y[hit]
 
     def _hit_law(self, law: FactorGraph, size: int, rng: np.random.Generator) -> Any:
-        """The same with S and V1 drawn first, given the target, and the other V for the hits."""
+        """The same, but S and V1 are drawn first, given the target; then the other V for hits."""
         drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
         x = _stack(drawn, self.stable_features)
         y = self._draw_outcomes(x, rng)
@@ -289,7 +289,7 @@ class SyntheticWorld:
         return y if self.bias_on == "outcome" else self._score(x) >= 0
 
     def _draw_effects(self, v: Rows, rng: np.random.Generator) -> Rows:
-        """S_j = 1 where V~_j + V~_{j+1} + N(0, 2) > 1, with V~ Gaussian of the signs given."""
+        """S_j = 1 where V~_j + V~_{j+1} + N(0, 2) > 1, with V~ Gaussian with the given signs."""
         latent = np.abs(rng.standard_normal(v.shape)) * (2 * v - 1)
         j = np.arange(self.n_stable)
         sums = latent[:, j % self.n_noisy] + latent[:, (j + 1) % self.n_noisy]
@@ -302,7 +302,7 @@ def _stack(drawn: Values, names: list[str]) -> Rows:
 
 
 def check_rate(rate: float) -> float:
-    """The bias rate as a float; an InputError outside (0, 1)."""
+    """The bias rate as a float; raises an InputError outside (0, 1)."""
     if not isinstance(rate, Real) or not 0.0 < rate < 1.0:
         raise InputError(
             f"bias_rate must lie strictly between 0 and 1, but is {rate!r}; "
@@ -312,7 +312,7 @@ def check_rate(rate: float) -> float:
 
 
 def check_rows(n: float) -> int:
-    """The number of rows as an int of at least one."""
+    """The number of rows as an integer of at least one."""
     if not isinstance(n, Real) or not n >= 1 or not float(n).is_integer():
         raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
     return int(n)
