@@ -72,9 +72,10 @@ class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Any classifier, fitted on the variables whose tie to the outcome can be relied on.
 
     Variables are judged by two kinds of evidence: the weighted effect of the paper and explaining
-    away (docs/method.md). If the variables depend on each other through the outcome, as they do
-    under selection, those without evidence of being a cause are called noisy and left out.
-    Otherwise nothing is left out.
+    away (docs/method.md). Where the variables depend on each other through the outcome, as
+    selection makes them, those without evidence of being a cause are called noisy, and they are
+    left out if the prediction on held-out rows allows it: ``decision_`` says what was decided and
+    why. Where the variables do not depend on each other in this way, all of them are used.
 
     Parameters
     ----------
