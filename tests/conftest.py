@@ -24,6 +24,17 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "quality: whole fits on the data of the demonstration")
 
 
+# Folders whose tests take long together: whole studies, and generated input.
+LONG = {"studies", "properties"}
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of these folders are slow tests, every one."""
+    for item in items:
+        if item.path.parent.name in LONG:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread():
     """Tests run side by side; more threads than cores only wait for each other."""

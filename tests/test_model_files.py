@@ -300,7 +300,7 @@ FORGED = [
     ("network", set_array(".estimator_.coef", with_value(np.nan)), "coef of the network"),
     ("stable", set_array("StableClassifier.used_features_", lambda a: a[:2]), "the masks"),
     ("stable", set_array("StableClassifier.used_features_", lambda a: ~a), "estimator_ must be"),
-    ("stable", set_array("StableClassifier.classes_", lambda a: a + 1), "other classes"),
+    ("stable", set_array("StableClassifier.classes_", lambda a: a + 1), "classes of estimator_"),
     ("dgbr", set_state(head="features"), "coef_"),
     ("dgbr", lambda s, a: s["pairs_"].pop(), "matrix of layer 0"),
     ("dgbr", lambda s, a: s["pairs_"].__setitem__(0, {"tuple": [0, 7]}), "pairs_"),

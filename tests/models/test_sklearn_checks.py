@@ -45,7 +45,8 @@ def test_scikit_learns_checks_pass(estimator, check):
 
 def test_every_public_estimator_is_checked():
     public = {name for name in stablepred.__all__ if hasattr(getattr(stablepred, name), "fit")}
-    assert {type(estimator).__name__ for estimator in DEFAULTS} == public
+    tables = {"TableEncoder"}  # takes frames alone; tests/data/test_table_encoder.py
+    assert {type(estimator).__name__ for estimator in DEFAULTS} == public - tables
 
 
 @pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda estimator: type(estimator).__name__)
