@@ -1,5 +1,6 @@
 """``Sample``: distinct rows with their mass, whatever the order of rows and columns."""
 
+import math
 from collections import Counter
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from samples import sample_of
-from stablepred.sample import add_products, count_rows, group_rows, make_sample
+from stablepred.sample import add_products, count_rows, group_rows, make_sample, sum_exactly
 
 
 def user_rows(seed, n=40, p=3):
@@ -276,3 +277,54 @@ def test_grouped_rows_are_in_the_order_of_their_content():
     assert rows.tolist() == sorted(rows.tolist())
     np.testing.assert_array_equal(rows[index], np.column_stack([x, y]))
     assert mass.sum() == pytest.approx(1)
+
+
+def test_distinct_rows_of_numbers_are_found_by_their_content():
+    rng = np.random.default_rng(0)
+    x = np.round(rng.normal(size=(60, 2)), 1)[rng.integers(0, 60, 200)]
+    y = (rng.random(200) < 0.5).astype(float)
+    first, mass, index = group_rows(x, y, np.ones(200))
+    rows = [tuple(row) for row in np.column_stack([x, y])]
+    assert sorted(rows[k] for k in first) == sorted(set(rows))
+    assert all(rows[first[index[k]]] == rows[k] for k in range(200))
+    counts = [rows.count(rows[k]) / 200 for k in first]
+    np.testing.assert_allclose(mass, counts, rtol=1e-11)
+
+
+def test_the_sample_of_numbers_does_not_depend_on_the_order_of_rows_and_columns():
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.normal(size=80), rng.normal(size=80), rng.random(80) < 0.4])
+    x -= x.mean(axis=0) * [1, 1, 0]
+    y = (rng.random(80) < 0.5).astype(float)
+    one = make_sample(x, y, np.ones(80), list("abc"))
+    rows, columns = rng.permutation(80), [2, 0, 1]
+    other = make_sample(x[rows][:, columns], y[rows], np.ones(80), ["c", "a", "b"])
+    assert one.names == other.names
+    assert_same_rows(one, other)
+
+
+def test_sums_do_not_depend_on_the_order_of_the_rows():
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(1000, 3)) * 10.0 ** rng.integers(-8, 8, size=(1000, 3))
+    values = np.column_stack([values, np.zeros(1000)])
+    sums = sum_exactly(values)
+    assert all((sum_exactly(values[rng.permutation(1000)]) == sums).all() for _ in range(10))
+    exact = [math.fsum(column) for column in values.T]
+    largest = np.abs(values).max(axis=0)
+    np.testing.assert_array_less(np.abs(sums - exact), 1e-14 * largest + 1e-300)
+
+
+def test_columns_of_one_variable_share_it_and_so_do_their_products():
+    rng = np.random.default_rng(3)
+    level = rng.integers(0, 3, 90)
+    x = np.column_stack([level == 0, level == 1, rng.random(90) < 0.5]).astype(float)
+    y = (rng.random(90) < 0.5).astype(float)
+    sample = make_sample(x, y, np.ones(90), list("abc"), groups=np.array([0, 0, 1]))
+    same = sample.groups[:, None] == sample.groups[None, :]
+    np.testing.assert_array_equal(sample.shared.numpy(), same)
+    wide = sample.with_products()
+    variables = [{v} for v in sample.groups] + [
+        {sample.groups[a], sample.groups[b]} for a, b in wide.pairs
+    ]
+    expected = [[bool(a & b) for b in variables] for a in variables]
+    np.testing.assert_array_equal(wide.shared.numpy(), expected)

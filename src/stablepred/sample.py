@@ -10,7 +10,6 @@ A sum over rows is ``sample.total(...)``. Where several processes hold the rows,
 over all of them; nothing outside this file and ``core/sharding.py`` needs to know.
 """
 
-import math
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Self
@@ -39,14 +38,16 @@ class Origin:
     index: NDArray[np.intp]  # of the distinct row, for each row that is present
     present: BoolArray  # (n,) the rows with a positive sample weight
     n_rows: int  # the number of those, in all processes
+    groups: NDArray[np.intp] | None = None  # the variable of each column; None: one column each
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Distinct rows of varying 0/1 features and an outcome, with the mass of each row.
+    """Distinct rows of varying features and an outcome, with the mass of each row.
 
-    With balancing of order 2 the products of ``pairs`` of features are further columns, and
-    ``shared`` marks the treatments and covariates that have a feature in common.
+    Features are 0/1 or numbers. Several may belong to one variable, as the levels of a category
+    do: ``groups`` says which. With balancing of order 2 the products of ``pairs`` of features are
+    further columns. ``shared`` marks the columns that have a variable in common, if any do.
     """
 
     x: Tensor  # (m, q) the features, then the products
@@ -74,6 +75,12 @@ class Sample:
         return [self.origin.names[j] for j in self.origin.columns]
 
     @property
+    def groups(self) -> NDArray[np.intp]:
+        """The variable of each feature, in the order of the columns."""
+        groups, columns = self.origin.groups, self.origin.columns
+        return columns if groups is None else groups[columns]
+
+    @property
     def device(self) -> torch.device:
         """Where the rows are."""
         return self.x.device
@@ -96,13 +103,8 @@ class Sample:
         candidates = list(combinations(range(p), 2))
         shares = [float((self.x[:, a] * self.x[:, b]).mean()) for a, b in candidates]
         pairs = [pair for pair, share in zip(candidates, shares, strict=True) if 0 < share < 1]
-        sources = torch.zeros(p + len(pairs), p, dtype=torch.bool)
-        sources[range(p), range(p)] = True
-        for row, pair in enumerate(pairs, start=p):
-            sources[row, list(pair)] = True
-        shared = (sources.int() @ sources.int().T) > 0
         wide = add_products(self.x, pairs)
-        return replace(self, x=wide, pairs=pairs, shared=shared.to(self.device))
+        return replace(self, x=wide, pairs=pairs, shared=_share(self.groups, pairs, self.device))
 
     def take(self, share: Tensor) -> Self:
         """A fold: a share of each row, with the mass scaled to sum to one."""
@@ -119,15 +121,17 @@ class Sample:
         copies = np.bincount(index, self.copies.cpu().numpy()).astype(np.float64)
         number = torch.cumsum(used.long(), 0) - 1
         pairs = [(int(number[a]), int(number[b])) for a, b in self.pairs if used[a] and used[b]]
-        columns = self.origin.columns[used.cpu().numpy()]
+        origin = replace(self.origin, columns=self.origin.columns[used.cpu().numpy()])
+        groups = self.groups[used.cpu().numpy()]
         return replace(
             self,
             x=add_products(self._tensor(features[first]), pairs),
             y=self._tensor(outcome[first]),
             mass=self._tensor(mass),
             copies=self._tensor(copies),
-            origin=replace(self.origin, columns=columns),
+            origin=origin,
             pairs=pairs,
+            shared=_share(groups, pairs, self.device),
         )
 
     def _tensor(self, values: FloatArray) -> Tensor:
@@ -164,12 +168,14 @@ def make_sample(
     weight: FloatArray,
     names: list[str],
     *,
+    groups: NDArray[np.intp] | None = None,
     counted: bool = False,
     device: torch.device | str = "cpu",
 ) -> Sample:
-    """The sample of a table of 0/1 columns; columns that do not vary are left out.
+    """The sample of a table; columns that do not vary are left out.
 
-    ``counted`` says that the sample weights are numbers of equal rows.
+    ``groups`` is the variable of each column, where a variable has several. ``counted`` says that
+    the sample weights are numbers of equal rows.
     """
     shards = current_shards()
     present = weight > 0
@@ -182,13 +188,24 @@ def make_sample(
     rows, mass, index = group_rows(x, y, weight, shards)
     each = weight if counted else count_rows(weight, shards)
     copies = np.bincount(index, each).astype(np.float64)
-    origin = Origin(names, columns, index, present, n_rows)
+    origin = Origin(names, columns, index, present, n_rows, groups)
     tensors = (
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
     )
     x_, y_, mass_, copies_ = tensors
-    return Sample(x_, y_, mass_, copies_, origin, [], shards=shards)
+    shared = None if groups is None else _share(groups[columns], [], x_.device)
+    return Sample(x_, y_, mass_, copies_, origin, [], shared, shards)
+
+
+def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tensor | None:
+    """Which columns, features and then products, have a variable in common; None if none do."""
+    single, first = len(set(groups.tolist())) == len(groups), np.asarray(groups)
+    if single and not pairs:
+        return None
+    variables = [{int(one)} for one in first] + [{int(first[a]), int(first[b])} for a, b in pairs]
+    has = np.array([[one in own for one in set(first.tolist())] for own in variables], dtype=int)
+    return torch.as_tensor(has @ has.T > 0, device=device)
 
 
 def sample_of_rows(x: FloatArray, y: FloatArray) -> Sample:
@@ -226,14 +243,18 @@ def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
 def group_rows(
     x: FloatArray, y: FloatArray, weight: FloatArray, shards: Local = LOCAL
 ) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
-    """The distinct rows of 0/1 ``x`` and any ``y``: first index, mass, and each row's group.
+    """The distinct rows of ``x`` and ``y``: first index, mass, and each row's group.
 
     Sums of scaled weights differ in their last bits, and an iterative fit amplifies such
     differences. Relative to the largest, and rounded to 40 bits, sums do not depend on the scale.
     """
     outcome = (y + 0.0).astype(">f8")[:, None].view(np.uint8)  # its bytes: 0 before 1
-    bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
-    _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    if not shards.largest(float(not is_binary(x).all())):
+        bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
+        _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+    else:
+        bits = np.hstack([(x + 0.0).astype(">f8").view(np.uint8), outcome])
+        first, index = _group_by_hash(bits)
     index = index.reshape(-1)
     total = np.bincount(index, weight).astype(np.float64)
     everywhere = shards.add_counts(bits[first], total)
@@ -241,6 +262,39 @@ def group_rows(
     rounded = np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)
     count = rounded * (total / everywhere)
     return first, count / shards.total(count.sum()), index
+
+
+def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Distinct rows of bytes, sorted by a hash of their content: first index, each row's group."""
+    words = np.ascontiguousarray(rows).view(np.uint64)
+    odd = np.random.default_rng(0).integers(0, 2**63, size=(2, words.shape[1]), dtype=np.uint64)
+    hashes = np.zeros(len(words), dtype=np.uint64)
+    for column, (times, plus) in zip(words.T, odd.T, strict=True):
+        mixed = (column ^ plus) * (2 * times + np.uint64(1))
+        hashes = (hashes ^ (mixed ^ (mixed >> np.uint64(29)))) * np.uint64(0x9E3779B97F4A7C15)
+    _, first, index = np.unique(hashes, return_index=True, return_inverse=True)
+    if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves
+        _, first, index = np.unique(words, axis=0, return_index=True, return_inverse=True)
+    return first, index
+
+
+def is_binary(x: FloatArray) -> BoolArray:
+    """Which columns have no values but 0 and 1."""
+    return np.array([bool(((column == 0) | (column == 1)).all()) for column in x.T], dtype=bool)
+
+
+def sum_exactly(values: FloatArray) -> FloatArray:
+    """Sums over the first axis that do not depend on the order of the rows.
+
+    Relative to the largest value, each value is an integer of 30 bits, one of 30 bits for the
+    rest, and an error under 2^-61; sums of integers are exact.
+    """
+    largest = np.abs(values).max(axis=0, initial=0.0)
+    exponent = np.frexp(largest)[1]
+    high = np.rint(np.ldexp(values, 30 - exponent))
+    low = np.rint(np.ldexp(np.ldexp(values, 30 - exponent) - high, 30))
+    sums = [part.astype(np.int64).sum(axis=0) for part in (high, low)]
+    return np.asarray(np.ldexp(sums[0], exponent - 30) + np.ldexp(sums[1], exponent - 60))
 
 
 def add_products(x: Any, pairs: Pairs) -> Any:
@@ -259,8 +313,10 @@ def _order_columns(
     size = x.sum(axis=1)  # how many features a row has
     moments = [np.ones_like(size), y, size, size * y, size**2, size**2 * y, size**3]
     relative = weight / shards.largest(weight.max())
-    sums = shards.total(
-        np.array([[math.fsum(relative * column * moment) for moment in moments] for column in x.T])
-    )
-    keys = [tuple(float(f"{value:.9e}") for value in row) for row in sums]
-    return np.array(sorted(range(x.shape[1]), key=keys.__getitem__), dtype=np.intp)
+    sums = [sum_exactly((relative * moment)[:, None] * x) for moment in moments]
+    keys = np.array(shards.total(np.array(sums))).T
+    scale = np.abs(keys).max(initial=1e-300)
+    # Sums of centred numbers are zero but for rounding, which must not decide.
+    keys[np.abs(keys) < 1e-12 * scale] = 0.0
+    rounded = [tuple(float(f"{value:.9e}") for value in row) for row in keys]
+    return np.array(sorted(range(x.shape[1]), key=rounded.__getitem__), dtype=np.intp)
