@@ -253,7 +253,7 @@ def group_rows(
         bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
         _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     else:
-        bits = np.hstack([(x + 0.0).astype(">f8").view(np.uint8), outcome])
+        bits = np.hstack([(x + 0.0).astype(">f8", order="C").view(np.uint8), outcome])
         first, index = _group_by_hash(bits)
     index = index.reshape(-1)
     total = np.bincount(index, weight).astype(np.float64)
