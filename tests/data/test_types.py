@@ -17,8 +17,8 @@ def numbers(values):
 
 
 def encode(training, new=None):
-    """Features of a column, learned from one and applied to another."""
-    encoder = TableEncoder().fit(pd.DataFrame({"a": training}))
+    """Features of a column, cut at the mean, learned from one and applied to another."""
+    encoder = TableEncoder(dichotomize="mean").fit(pd.DataFrame({"a": training}))
     frame = pd.DataFrame({"a": training if new is None else new})
     return encoder.encode(frame)[0].to_dict("list"), encoder.notes_
 
@@ -132,6 +132,10 @@ def test_true_and_1_in_one_column_are_two_values_in_any_order():
         features, _ = encode(pd.Series(values, dtype=object))
         assert list(features) == ["a=1", "a=True", "a=x"]
         assert [sum(bits) for bits in features.values()] == [1, 1, 1]
+        kept = TableEncoder().fit_transform(
+            pd.DataFrame({"a": pd.Series(values * 10, dtype=object)})
+        )
+        assert kept.sum().to_dict() == {"a=1": 10, "a=True": 10, "a=x": 10}
 
 
 def test_booleans_may_come_as_0_and_1_and_the_other_way_round():
