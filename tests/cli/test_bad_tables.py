@@ -122,7 +122,7 @@ def test_the_target_is_the_column_of_exactly_that_name(run, place):
     ("values", "message"),
     [
         ([f"n{k}" for k in range(60)], "two values, but has 60 different values"),
-        (["no", "yes", "", "no"] * 10, "missing in 10 rows (the first is data row 3)"),
+        (["no", "yes", "", "no"] * 10, "out: --skip-missing-target."),
         (["no"] * 40, "only one value: 'no'"),
     ],
 )

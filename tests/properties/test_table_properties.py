@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -71,7 +73,84 @@ def encoded(frame, dichotomize=None):
         return None
 
 
+# --- one table in many files ---
+
 MODES = st.sampled_from([None, "mean", "median"])
+
+ODD_WORDS = st.sampled_from(
+    ["x", "y", "zebra", "two words", "é;,", 'quo"te', "7up", "x,y", "tab\t."]
+)
+ROW = st.tuples(
+    st.floats(-1e6, 1e6, allow_subnormal=False) | st.none(),
+    st.integers(-5, 500),
+    st.decimals(-99, 99, places=2).map(float) | st.none(),
+    ODD_WORDS | st.none(),
+    st.booleans() | st.none(),
+)
+
+
+def save_as_csv(frame, path, separator, mark, encoding, quoting):
+    frame.to_csv(path, sep=separator, decimal=mark, encoding=encoding, quoting=quoting, index=False)
+    return read_table(path)
+
+
+def save_as_parquet(frame, path, dictionary):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    if dictionary:
+        words = table["word"].combine_chunks().dictionary_encode()
+        table = table.set_column(table.column_names.index("word"), "word", words)
+    parquet.write_table(table, path)
+    return read_table(path)
+
+
+def in_all_forms(frame, path):
+    """The table after a way through each kind of file and frame."""
+    for separator, mark in (
+        (",", "."),
+        (";", ","),
+        (";", "."),
+        ("\t", ","),
+        ("\t", "."),
+        (",", ","),
+    ):
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+                how = separator, mark, encoding, quoting
+                yield how, lambda how=how: save_as_csv(frame, path, *how)
+    for dictionary in (False, True):
+        yield ("parquet", dictionary), lambda d=dictionary: save_as_parquet(frame, path, d)
+    yield "nullable", frame.convert_dtypes
+    yield "arrow", lambda: frame.convert_dtypes(dtype_backend="pyarrow")
+    yield "categories", lambda: frame.astype({"word": "category"})
+    yield "polars", lambda: pytest.importorskip("polars").from_pandas(frame)
+    yield "pyarrow", lambda: pa.Table.from_pandas(frame)
+    yield "columns", lambda: frame[frame.columns[::-1]]
+
+
+@settings(SAME_FOLDER, max_examples=15, deadline=None)
+@given(st.lists(ROW, min_size=2, max_size=12), st.sampled_from([1, 11]), MODES)
+def test_a_table_has_the_same_features_in_every_file_or_is_refused_by_name(
+    tmp_path, rows, times, dichotomize
+):
+    names = ["float", "integer", "decimal", "word", "truth"]
+    frame = pd.DataFrame(rows * times, columns=names)
+    frame["truth"] = frame["truth"].astype(object)
+    encoder = encoded(frame, dichotomize)
+    assume(encoder is not None)
+    expected = encoder.transform(frame)
+    for how, read in in_all_forms(frame, tmp_path / "table"):
+        refusal = None
+        try:
+            other = read()
+            again = TableEncoder(dichotomize=dichotomize).fit(other)
+            found, back = encoder.transform(other), again.transform(frame)
+        except InputError as error:
+            refusal = str(error)
+        if refusal is not None:
+            assert any(f"'{name}'" in refusal for name in names), (how, refusal)
+            continue
+        pd.testing.assert_frame_equal(found.reset_index(drop=True), expected, obj=str(how))
+        pd.testing.assert_frame_equal(back[expected.columns], expected, obj=str(how))
 
 
 @given(text_tables(), st.data(), MODES, st.sampled_from([1, 12]))

@@ -156,8 +156,6 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
     if dropped:
         say(f"left out as asked: {', '.join(dropped)}")
     outcome = encoded.target
-    for line in encoded.notes:
-        say(line)
     if hasattr(outcome, "positive"):
         what = f"{outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "
         what += f"{outcome.negative!r} is 0"

@@ -21,7 +21,7 @@ from stablepred.io.atomic import check_writable, new_folder
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.preprocessing import tolerance_of_mean
 from stablepred.tables import counting
-from stablepred.tables.columns import NumberColumn, learn_column
+from stablepred.tables.columns import FEW, NumberColumn, learn_column
 from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
 from stablepred.tables.engines import load_narwhals, open_frame
@@ -34,6 +34,7 @@ from stablepred.tables.target import (
     Target,
     is_missing,
     learn_target,
+    missing_target,
 )
 from stablepred.tables.types import PRECISION
 from stablepred.worlds.environment import Environment
@@ -202,7 +203,6 @@ class EncodedTable:
     y: NDArray[Any]
     count: FloatArray | None = None  # rows of the table that each one stands for, None if one
     typed: bool = False  # the features are columns as they come
-    notes: tuple[str, ...] = ()  # on the rows
 
     def fit(self, estimator: Any) -> TableModel:
         """Fit an estimator; of a search the best one is kept. Counted rows need ``fit_table``."""
@@ -250,12 +250,12 @@ def encode_table(
     if target in drop:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
     notes = []
-    if skip_missing_target and (missing := is_missing(frame[target])).any():
+    if (missing := is_missing(frame[target])).any():
+        if not skip_missing_target:
+            raise missing_target(target, missing, how=": skip_missing_target=True")
         frame = frame[~missing]
-        first = int(np.argmax(missing)) + 1
-        notes = [
-            f"left out without a target: {in_rows(int(missing.sum()))}, first data row {first}"
-        ]
+        rows, first = in_rows(int(missing.sum())), int(np.argmax(missing)) + 1
+        notes.append(f"left out without a target: {rows}, first data row {first}")
     number = True if estimator is not None and is_regressor(estimator) else None
     outcome = learn_target(frame[target], positive, number=number)
     if isinstance(outcome, NumberTarget) and is_classifier(estimator):
@@ -268,7 +268,23 @@ def encode_table(
     typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
-    return EncodedTable(encoder, outcome, features, y, typed=typed, notes=tuple(notes))
+    notes += _repeated_rows(frame)
+    for line in notes:
+        warn_user(line, TableWarning)
+    encoder.notes_ = notes + encoder.notes_
+    return EncodedTable(encoder, outcome, features, y, typed=typed)
+
+
+def _repeated_rows(frame: pd.DataFrame) -> list[str]:
+    """Say so if every row is there several times, as after joining or stacking tables."""
+    times = np.unique(pd.util.hash_pandas_object(frame, index=False), return_counts=True)[1]
+    copies = int(np.gcd.reduce(times))
+    if len(times) < FEW or copies == 1:
+        return []
+    return [
+        f"every row is there {copies} times or a multiple of it: held-out rows are then known from "
+        "training, and all looks more certain than it is"
+    ]
 
 
 def _cut(estimator: Any) -> str | None:

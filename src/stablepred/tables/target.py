@@ -104,7 +104,7 @@ class NumberTarget:
         found = read_numbers(column, self.style)
         check_size(found.values, str(column.name))
         if not found.finite.all():
-            raise _missing(str(column.name), ~found.finite, found.example)
+            raise missing_target(str(column.name), ~found.finite, found.example)
         return found.values
 
     def decode(self, numbers: NDArray[Any]) -> NDArray[Any]:
@@ -182,17 +182,17 @@ def _classes(column: pd.Series) -> Categories:
     """The values of an outcome, none missing: 1.0 and 1 are the same, and so are TRUE and True."""
     found = to_categories(column)
     if found.missing.any():
-        raise _missing(str(column.name), found.missing)
+        raise missing_target(str(column.name), found.missing)
     index, values = pd.factorize(np.array([*map(_canonical, found.values)], object), sort=True)
     return Categories(values.tolist(), index[found.codes])
 
 
-def _missing(name: str, rows: Mask, example: str = "") -> InputError:
+def missing_target(name: str, rows: Mask, example: str = "", how: str = "") -> InputError:
+    """The error for rows without an outcome."""
     found = f"is {shorten(example)!r}, no finite number, or missing" if example else "is missing"
     return InputError(
         f"target {name!r} {found} in {in_rows(int(rows.sum()))} (the first is data row "
-        f"{int(np.argmax(rows)) + 1}). Fill it in, or leave such rows out: "
-        "skip_missing_target=True."
+        f"{int(np.argmax(rows)) + 1}). Fill it in, or leave such rows out{how}."
     )
 
 
