@@ -16,8 +16,8 @@ if _typing.TYPE_CHECKING:
     from stablepred.worlds.synthetic import SyntheticWorld
 
 __all__ = [
-    "ContinuousWorld",
     "DATASETS",
+    "ContinuousWorld",
     "Dataset",
     "Environment",
     "PatternCounts",
