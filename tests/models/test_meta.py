@@ -101,9 +101,10 @@ def test_the_inner_model_sees_the_features_as_given(balanced, spy, kind, numbers
     np.testing.assert_array_equal(outcome, y)
 
 
-def test_the_weights_come_from_dichotomised_features(numbers):
+def test_the_weights_come_from_dichotomised_features_where_asked_for(numbers):
     X, y = numbers
-    model = BalancedClassifier(LogisticRegression()).fit(X, y)
+    balancer = GlobalBalancer(dichotomize="mean")
+    model = BalancedClassifier(LogisticRegression(), balancer).fit(X, y)
     expected = GlobalBalancer(dichotomize=None).fit(Dichotomizer().fit_transform(X)).weights_
     np.testing.assert_allclose(model.sample_weight_, expected, rtol=1e-12)
 
