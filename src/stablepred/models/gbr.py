@@ -75,8 +75,8 @@ class GBRClassifier(PaperClassifier):
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
     coef_ : ndarray of shape (1, n_features_in_)
-        Per standard deviation of a number: coefficients of ``standardizer_.transform(X)``. 0/1
-        columns stay as they are.
+        Per standard deviation of a number: coefficients of ``standardizer_.transform(X)``,
+        with X an array. 0/1 columns stay as they are.
     standardizer_, dichotomizer_ : the one that transforms the features before all else.
     intercept_ : ndarray of shape (1,)
     sample_weight_ : ndarray of shape (n_samples,)
