@@ -57,7 +57,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Numbers stay numbers, standardised: clipped to the range of training, and growing like a
     logarithm only beyond the bulk of it (the quantiles of 1 % and 99 %). Columns of 0 and 1 and
-    booleans stay 0/1. A missing number is the median, with a feature ``age is missing`` if a tenth
+    booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
     of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
     ``job=student``, with values in fewer than ten rows, and all but the 30 most frequent, combined
     into ``job is rare``; of two values the last one says it all. Values never seen in training are
