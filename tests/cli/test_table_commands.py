@@ -51,7 +51,7 @@ def test_what_was_not_there_in_training_is_said(run, model, customers, tmp_path,
     assert answer.code == 0
     assert "taken as an average row: job (15 rows, e.g. 'astronaut')" in answer.out
     assert "not finite numbers, counted as missing: age (1 row, e.g. 'old')" in answer.out
-    assert "missing values, taken as the median: age (1 row)" in answer.out
+    assert "missing values, taken as the mean: age (1 row)" in answer.out
 
 
 # --- evaluate ---

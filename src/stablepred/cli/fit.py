@@ -141,14 +141,14 @@ def _count(file: Any, columns: list[str], target: str, positive: str | None, est
 
 def _for_target(estimator: Any, outcome: Any, given: dict[str, Any]) -> Any:
     """The same method for a number, if the outcome is one."""
-    import stablepred as sp
+    from stablepred.models.stable import StableRegressor
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
     if given["skip_missing_target"]:
         outcome = outcome[~is_missing(outcome)]
     if not isinstance(learn_target(outcome, given["positive"]), NumberTarget):
         return estimator
-    return sp.StableRegressor(**estimator.get_params(deep=False))
+    return StableRegressor(**estimator.get_params(deep=False))
 
 
 def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:

@@ -40,7 +40,7 @@ TOPICS = {
     "unseen average": "never seen in training, taken as an average row",
     "stray": "not finite numbers, counted as missing",
     "missing": "missing values, each column with a feature 'is missing' of its own",
-    "imputed": "missing values, taken as the median",
+    "imputed": "missing values, taken as the mean",
     "new missing": "missing here but never in training, taken as none of the known values",
     "new missing average": "missing values, too few for a feature, taken as an average row",
     "rare": "values in few rows, counted together as 'is rare'",

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
+from sklearn.utils import get_tags
 
 from stablepred._validation import warn_user
 from stablepred._version import __version__
@@ -26,7 +27,14 @@ from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
 from stablepred.tables.engines import load_narwhals, open_frame
 from stablepred.tables.files import ParquetFile, TableFile
-from stablepred.tables.messages import Note, check_columns, in_rows, unknown_column
+from stablepred.tables.messages import (
+    Note,
+    check_columns,
+    in_rows,
+    listed,
+    not_two_values,
+    unknown_column,
+)
 from stablepred.tables.target import (
     AnyTarget,
     ClassTarget,
@@ -263,6 +271,13 @@ def encode_table(
             f"target {target!r} is a number (many different ones, or fractions). Use a regressor "
             "such as StableRegressor, or recode it into two values."
         )
+    if isinstance(outcome, ClassTarget) and _takes_two_classes(estimator):
+        raise not_two_values(
+            target,
+            f"{len(outcome.values)} classes",
+            [listed(outcome.values, 5)],
+            "StableClassifier",
+        )
     rest = frame.drop(columns=target)
     encoder = TableEncoder(drop=tuple(drop), overlap=overlap, dichotomize=_cut(estimator)).fit(rest)
     typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
@@ -285,6 +300,11 @@ def _repeated_rows(frame: pd.DataFrame) -> list[str]:
         f"every row is there {copies} times or a multiple of it: held-out rows are then known from "
         "training, and all looks more certain than it is"
     ]
+
+
+def _takes_two_classes(estimator: Any) -> bool:
+    tags = get_tags(estimator).classifier_tags if hasattr(estimator, "get_params") else None
+    return tags is not None and not tags.multi_class
 
 
 def _cut(estimator: Any) -> str | None:
