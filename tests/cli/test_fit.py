@@ -53,6 +53,10 @@ def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
     assert "the model uses " in out
     for verdict in set(estimator.variables_["verdict"]):
         assert f" {verdict} " in out
+    assert list(estimator.feature_names_in_) == ["age", "job", "offer"]
+    for command in ("evaluate", "stress"):
+        answer = run(command, tmp_path / "model", tmp_path / "small.csv")
+        assert answer.code == 0, answer.err
 
 
 def test_the_fewer_of_the_used_and_the_unused_features_are_named(capsys):

@@ -177,6 +177,8 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
 
 def _describe_model(model: Any) -> None:
     """Print what was found."""
+    import numpy as np
+
     estimator = model.estimator
     report = getattr(estimator, "balance_report_", None)
     if report is not None:
@@ -188,7 +190,7 @@ def _describe_model(model: Any) -> None:
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)
     if hasattr(estimator, "used_features_"):
-        _describe_use(model.encoder.get_feature_names_out(), estimator.used_features_)
+        _describe_use(np.array(model.feature_names), estimator.used_features_)
 
 
 def _describe_use(names: Any, used: Any) -> None:

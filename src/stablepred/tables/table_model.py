@@ -91,6 +91,10 @@ class TableModel:
             return self.encoder.typed(X), self.encoder.encode_array(X)[1]
         return self.encoder.encode(X)
 
+    def numbers(self, features: pd.DataFrame) -> pd.DataFrame:
+        """Such features as numbers."""
+        return self.encoder.encode(features)[0] if self.typed else features
+
     def expected(self, features: pd.DataFrame) -> FloatArray:
         """Of such features the probability of 1, those of all classes, or the expected number."""
         with warnings.catch_warnings():
@@ -147,7 +151,7 @@ class TableModel:
 
     def summary(self) -> dict[str, Any]:
         """What the model is, in plain values."""
-        names = self._names()
+        names = self.feature_names
         stable = getattr(self.estimator, "stable_features_", None)
         if stable is not None:
             stable = [name for name, is_so in zip(names, stable, strict=True) if is_so]
@@ -165,14 +169,15 @@ class TableModel:
             "notes": self.encoder.notes_,
         }
 
-    def _names(self) -> list[str]:
-        """Names of the features of the estimator."""
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that the estimator takes."""
         names = self.encoder.used_columns if self.typed else self.encoder.get_feature_names_out()
         return [str(name) for name in names]
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts go together, as those of a fitted model do."""
-        if list(getattr(self.estimator, "feature_names_in_", ())) != self._names():
+        if list(getattr(self.estimator, "feature_names_in_", ())) != self.feature_names:
             raise ValueError("the estimator was fitted on other features than the encoder makes")
         if self.rows < 1:
             raise ValueError("rows must be at least 1")
