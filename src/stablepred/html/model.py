@@ -1,4 +1,4 @@
-"""Sections on the model itself: balance, weights, effects of the features, and the run."""
+"""Sections on the model itself: the variables it uses and why, balance, and the run."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,14 @@ import pandas as pd
 from stablepred._text import count_noun, join_words, label, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts
-from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
-from stablepred.html.page import Figure, Format, Section, Table, table_of
+from stablepred.html.figures import inline_svg
+from stablepred.html.page import Block, Figure, Format, Section, Table, table_of
+from stablepred.plotting.balance import BalanceDisplay
+from stablepred.plotting.effects import VariableEffectsDisplay
+from stablepred.plotting.rows import MOST_ROWS
 
 WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
-
-
-def model_sections(facts: ModelFacts) -> list[Section]:
-    """Balance and effects, as far as the model has them."""
-    sections = [balance_section(facts.balance)] if facts.balance is not None else []
-    return sections + ([_effects_section(facts.effects)] if facts.effects is not None else [])
 
 
 def balance_section(report: BalanceReport) -> Section:
@@ -40,20 +37,11 @@ def balance_section(report: BalanceReport) -> Section:
 
 
 def _love_plot(report: BalanceReport) -> Figure:
-    """Largest absolute imbalance of each treatment, the largest before first."""
-    looks = {"before": ("ring", "c-constant"), "after": ("circle", "c-model")}
-    frame = report.to_frame().sort_values("largest_before", ascending=False, kind="stable")
     caption = "Largest absolute imbalance per treatment, largest before weighting first."
-    if len(frame) > MOST_ROWS:
-        caption += f" The worst {MOST_ROWS} of {len(frame):,} treatments."
-    rows = []
-    for name, row in frame.head(MOST_ROWS).iterrows():
-        ends = {when: float(row[f"largest_{when}"]) for when in looks}
-        marks = [Mark(v, *looks[when], f"{when} {number(v)}") for when, v in ends.items()]
-        rows.append(Row(str(name), marks, (ends["before"], ends["after"])))
+    if len(report.after) > MOST_ROWS:
+        caption += f" The worst {MOST_ROWS} of {len(report.after):,} treatments."
     description = "Imbalance per treatment before and after weighting"
-    drawing = row_chart(rows, "largest absolute imbalance", description, zero=True)
-    return Figure(drawing, caption, [legend_item(when, *look) for when, look in looks.items()])
+    return Figure(inline_svg(BalanceDisplay(report).plot, description), caption)
 
 
 def _worst_pairs(report: BalanceReport) -> Table:
@@ -65,49 +53,61 @@ def _worst_pairs(report: BalanceReport) -> Table:
     return Table("The worst pairs after weighting", ["treatment", "on", "before", "after"], rows)
 
 
-VERDICTS = {
-    "stable": ("circle", "c-model"),
-    "undecided": ("ring", "c-model"),
-    "noisy": ("ring", "c-constant"),
-}
-
-
-def _effects_section(effects: pd.DataFrame) -> Section:
-    """Effects of the features with intervals and verdicts."""
-    stable = int((effects["verdict"] == "stable").sum())
-    title = f"{stable:,} of {count_noun(len(effects), 'feature')} are called stable"
-    text = [
-        "Effect: the weighted mean of the outcome where the feature is 1 minus where it is 0, on "
-        "the training rows under the weights. The verdict is the model's own; the table has all "
-        "the evidence it is based on."
-    ]
+def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
+    """What the model uses, what it leaves out, and why; effects with intervals and verdicts."""
+    name, n = label(facts.name), count_noun(len(effects), "variable")
+    title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
     if "used" in effects:
-        used = effects.loc[effects["used"].astype(bool), "feature"]
-        title += f"; the model uses {len(used):,}"
-        if 0 < len(used) < len(effects):
-            text.append(f"Used: {join_words(list(map(label, used)), most=20)}.")
+        title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
+    text = [] if facts.decision is None else [str(facts.decision.reason)]
+    text += [_list_names(effects, *group) for group in VERDICTS]
+    text.append(
+        "Effect: the weighted mean of the outcome where the variable is high minus where it is "
+        "low, on the training rows. The verdict is the model's own; the table has its evidence."
+    )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = ordered.set_index("feature").rename(columns=lambda c: str(c).replace("_", " "))
+    frame = ordered.set_index("feature").rename_axis("variable")
+    frame = frame.rename(columns=lambda c: str(c).replace("_", " "))
     frame.insert(0, "verdict", frame.pop("verdict"))
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["used"] = lambda value: "yes" if value else "no"
-    table = table_of(frame, "Effect, interval and evidence per feature", formats)
-    return Section("effects", "Features", title, text, [[_effects_figure(ordered), table]])
+    table = table_of(frame, "Effect, interval and evidence per variable", formats)
+    rows: list[list[Block]] = [[_effects_figure(effects), table]]
+    if facts.decision is not None:
+        candidates = facts.decision.candidates.set_index("candidate").rename(
+            columns=lambda c: str(c).replace("_", " ")
+        )
+        rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
+    return Section("variables", "What it uses", title, [line for line in text if line], rows)
+
+
+# Verdict, whether used, and what it means.
+VERDICTS = [
+    ("stable", True, "Used, called stable: the evidence is that they bear on the outcome"),
+    ("undecided", True, "Used, undecided: the evidence is too weak either way"),
+    ("noisy", True, "Used although called noisy: their tie to the outcome may not hold elsewhere"),
+    ("noisy", False, "Left out, called noisy: their tie to the outcome may not hold elsewhere"),
+    ("undecided", False, "Left out, undecided: the evidence is too weak either way"),
+    ("stable", False, "Left out although called stable"),
+]
+MOST_NAMES = 60
+
+
+def _list_names(effects: pd.DataFrame, verdict: str, used: bool, meaning: str) -> str:
+    """The variables with this verdict and fate, by name; empty where there are none."""
+    if "used" not in effects:
+        return ""
+    found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
+    names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
+    return f"{meaning} ({len(found):,}). {names}." if len(found) else ""
 
 
 def _effects_figure(effects: pd.DataFrame) -> Figure:
     caption = "Effects with intervals, the largest first."
     if len(effects) > MOST_ROWS:
-        caption += f" The first {MOST_ROWS} of {len(effects):,} features; the table has all."
-    rows = []
-    for _, row in effects.head(MOST_ROWS).iterrows():
-        effect, low, high = row[["effect", "low", "high"]]
-        hint = f"{signed(effect)} ({signed(low)} to {signed(high)})"
-        look = VERDICTS.get(row["verdict"], VERDICTS["undecided"])
-        rows.append(Row(str(row["feature"]), [Mark(effect, *look, hint, low, high)]))
-    drawing = row_chart(rows, "effect", "Effect of each feature with its interval", zero=True)
-    met = {"stable", "noisy", *effects["verdict"]}
-    return Figure(drawing, caption, [legend_item(v, *VERDICTS[v]) for v in VERDICTS if v in met])
+        caption += f" The first {MOST_ROWS} of {len(effects):,} variables; the table has all."
+    draw = VariableEffectsDisplay(effects).plot
+    return Figure(inline_svg(draw, "Effect of each variable with its interval"), caption)
 
 
 def run_section(facts: ModelFacts, run: RunFacts, remarks: list[str]) -> Section:

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from stablepred._text import label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.html.charts import LegendItem
-from stablepred.html.svg import Drawing
 from stablepred.io.atomic import write_file
 
 Format = Callable[[Any], str]
@@ -27,11 +26,10 @@ TEMPLATES = Environment(
 
 
 class Figure(NamedTuple):
-    """A chart with its caption and legend."""
+    """A picture with its caption."""
 
-    drawing: Drawing
+    drawing: Markup
     caption: str
-    legend: Sequence[LegendItem] = ()
 
 
 class Table(NamedTuple):

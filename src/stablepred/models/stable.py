@@ -66,6 +66,11 @@ class Decision:
     def __str__(self) -> str:
         return f"{self.candidates.to_string(index=False)}\nchosen: {self.chosen}. {self.reason}"
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.candidates, f"{self.chosen}: {self.reason}", index=False)
+
 
 @storable
 class StableClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
