@@ -104,7 +104,7 @@ class BalanceReport:
     def _repr_html_(self) -> str:
         from stablepred.html.fragments import table
 
-        return table(self.to_frame(), str(self).split("\nworst")[-1])
+        return table(self.to_frame(), "\n".join(str(self).splitlines()[-2:]))
 
 
 def _find_worst(table: pd.DataFrame) -> WorstPair:

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
-from markupsafe import Markup
 from matplotlib import style
 from matplotlib.figure import Figure
 
 from stablepred._text import printable
-from stablepred.plotting.rows import Display
+from stablepred.html.page import Figure as Picture
+from stablepred.plotting.rows import MOST_ROWS, Display
 
 WIDTH = 380  # of all figures, in points: they scale with the page, and so does their text
 # Colours of the style sheet by day, which the page replaces by its own.
@@ -32,8 +32,20 @@ STYLE: dict[str, Any] = {
 }
 
 
-def inline_svg(draw: Callable[[Any], Display], description: str) -> Markup:
-    """What ``draw`` draws on axes of its own, as SVG; ``description`` is for screen readers."""
+def make_figure(
+    draw: Callable[[Any], Display], description: str, caption: str, n_rows: int = 0
+) -> Picture:
+    """A figure of what ``draw`` draws on axes of its own; ``description`` is for screen readers.
+
+    ``n_rows`` is how many rows there are to draw.
+    """
+    if n_rows > MOST_ROWS:
+        caption += f" Only the {MOST_ROWS} largest of {n_rows:,} are drawn."
+    return Picture(inline_svg(draw, description), caption)
+
+
+def inline_svg(draw: Callable[[Any], Display], description: str) -> str:
+    """What ``draw`` draws, as SVG."""
     written = io.StringIO()
     own = STYLE | {"svg.hashsalt": description}  # the same file every time
     with style.context(["default", own]), warnings.catch_warnings():
@@ -43,7 +55,7 @@ def inline_svg(draw: Callable[[Any], Display], description: str) -> Markup:
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(written, format="svg", transparent=True, metadata=nothing)
     attributes = f'class="chart" role="img" aria-label="{escape(printable(description))}"'
-    return Markup(_suit_page(written.getvalue(), attributes))  # matplotlib escapes all text
+    return _suit_page(written.getvalue(), attributes)  # matplotlib escapes all text
 
 
 def _suit_page(svg: str, attributes: str) -> str:

@@ -8,11 +8,10 @@ import pandas as pd
 from stablepred._text import count_noun, join_words, label, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts
-from stablepred.html.figures import inline_svg
-from stablepred.html.page import Block, Figure, Format, Section, Table, table_of
+from stablepred.html.figures import make_figure
+from stablepred.html.page import Block, Format, Section, Table, table_of
 from stablepred.plotting.balance import BalanceDisplay
 from stablepred.plotting.effects import VariableEffectsDisplay
-from stablepred.plotting.rows import MOST_ROWS
 
 WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
@@ -33,15 +32,13 @@ def balance_section(report: BalanceReport) -> Section:
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
         f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
     ]
-    return Section("balance", "Balance", title, text, [[_love_plot(report), _worst_pairs(report)]])
-
-
-def _love_plot(report: BalanceReport) -> Figure:
-    caption = "Largest absolute imbalance per treatment, largest before weighting first."
-    if len(report.after) > MOST_ROWS:
-        caption += f" The worst {MOST_ROWS} of {len(report.after):,} treatments."
-    description = "Imbalance per treatment before and after weighting"
-    return Figure(inline_svg(BalanceDisplay(report).plot, description), caption)
+    figure = make_figure(
+        BalanceDisplay(report).plot,
+        "Imbalance per treatment before and after weighting",
+        "Largest absolute imbalance per treatment, largest before weighting first.",
+        len(report.after),
+    )
+    return Section("balance", "Balance", title, text, [[figure, _worst_pairs(report)]])
 
 
 def _worst_pairs(report: BalanceReport) -> Table:
@@ -66,19 +63,26 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
         "low, on the training rows. The verdict is the model's own; the table has its evidence."
     )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = ordered.set_index("feature").rename_axis("variable")
-    frame = frame.rename(columns=lambda c: str(c).replace("_", " "))
+    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
     frame.insert(0, "verdict", frame.pop("verdict"))
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["used"] = lambda value: "yes" if value else "no"
     table = table_of(frame, "Effect, interval and evidence per variable", formats)
-    rows: list[list[Block]] = [[_effects_figure(effects), table]]
+    figure = make_figure(
+        VariableEffectsDisplay(effects).plot,
+        "Effect of each variable with its interval",
+        "Effects with intervals, the largest first.",
+        len(effects),
+    )
+    rows: list[list[Block]] = [[figure, table]]
     if facts.decision is not None:
-        candidates = facts.decision.candidates.set_index("candidate").rename(
-            columns=lambda c: str(c).replace("_", " ")
-        )
+        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
         rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
     return Section("variables", "What it uses", title, [line for line in text if line], rows)
+
+
+def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns=lambda name: str(name).replace("_", " "))
 
 
 # Verdict, whether used, and what it means.
@@ -100,14 +104,6 @@ def _list_names(effects: pd.DataFrame, verdict: str, used: bool, meaning: str) -
     found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
     names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
     return f"{meaning} ({len(found):,}). {names}." if len(found) else ""
-
-
-def _effects_figure(effects: pd.DataFrame) -> Figure:
-    caption = "Effects with intervals, the largest first."
-    if len(effects) > MOST_ROWS:
-        caption += f" The first {MOST_ROWS} of {len(effects):,} variables; the table has all."
-    draw = VariableEffectsDisplay(effects).plot
-    return Figure(inline_svg(draw, "Effect of each variable with its interval"), caption)
 
 
 def run_section(facts: ModelFacts, run: RunFacts, remarks: list[str]) -> Section:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from stablepred._text import label, number
 from stablepred._version import __version__
@@ -28,7 +27,7 @@ TEMPLATES = Environment(
 class Figure(NamedTuple):
     """A picture with its caption."""
 
-    drawing: Markup
+    drawing: str  # SVG that is safe as it is
     caption: str
 
 

@@ -8,7 +8,7 @@ from stablepred._text import error_name, interval, join_words, label, number, pe
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import methods_title
-from stablepred.html.figures import inline_svg
+from stablepred.html.figures import make_figure
 from stablepred.html.model import balance_section, run_section, variables_section
 from stablepred.html.page import Block, Figure, Format, Page, Section, Table, table_of
 from stablepred.plotting.errors import EnvironmentErrorsDisplay
@@ -79,12 +79,12 @@ def _errors_section(report: StabilityReport) -> Section:
 
 def _errors_figure(report: StabilityReport) -> Figure:
     whose = f"{percent(report.level)} interval of {label(report.facts.name)}"
-    caption = f"The line through a mark is the {whose} over the rows."
-    if report.comparison.errors.shape[1] > MOST_ROWS:
-        caption += f" The {MOST_ROWS} environments with the largest errors; the table has all."
-    draw = partial(EnvironmentErrorsDisplay.from_report, report)
-    what = f"{error_name(report.error)} by environment, one mark per method"
-    return Figure(inline_svg(lambda ax: draw(ax=ax), what), caption)
+    return make_figure(
+        lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
+        f"{error_name(report.error)} by environment, one mark per method",
+        f"The line through a mark is the {whose} over the rows.",
+        report.comparison.errors.shape[1],
+    )
 
 
 def _errors_table(report: StabilityReport) -> Table:
@@ -180,12 +180,8 @@ def _harms_figure(breakers: pd.DataFrame, scale: str, description: str) -> list[
         return []
     rows, harm = list(shown["feature"]), shown["harm"].to_numpy()
     marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
-    drawing = inline_svg(
-        lambda ax: draw_rows(Display(), ax, rows, marks, scale, zero=True), description
-    )
     caption = "Features, the most harmful first."
-    if len(shown) < len(breakers):
-        small = f": they change the error by less than {VISIBLE}"
-        caption += f" The other {len(breakers) - len(shown):,} are in the table"
-        caption += f"{small if len(shown) < MOST_ROWS else ''}."
-    return [Figure(drawing, caption)]
+    if len(shown) < min(len(breakers), MOST_ROWS):
+        caption += f" The others change the error by less than {VISIBLE}."
+    draw = partial(draw_rows, Display(), names=rows, series=marks, scale_name=scale, zero=True)
+    return [make_figure(lambda ax: draw(ax=ax), description, caption)]

@@ -6,7 +6,7 @@ import pandas as pd
 
 from stablepred._text import error_name, interval, label, number, percent
 from stablepred.evaluation.stress import StressReport
-from stablepred.html.figures import inline_svg
+from stablepred.html.figures import make_figure
 from stablepred.html.model import run_section
 from stablepred.html.page import Block, Figure, Page, Section, table_of
 from stablepred.plotting.rows import MOST_ROWS, QUIET, ROLES, Display, Marks, draw_rows
@@ -72,7 +72,5 @@ def _figure(report: StressReport, by_rate: pd.DataFrame) -> Figure:
         f"The dashed line is the error as observed, {number(report.observed)}; the line through a "
         f"mark is the {percent(report.level)} interval of the largest error."
     )
-    if len(report.errors) > MOST_ROWS:
-        caption += f" The worst {MOST_ROWS} of {len(report.errors):,} features; the table has all."
     description = f"{error_name(report.error)} by feature, the largest first"
-    return Figure(inline_svg(draw, description), caption)
+    return make_figure(draw, description, caption, len(report.errors))

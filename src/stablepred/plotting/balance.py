@@ -1,14 +1,13 @@
 """The love plot: how unequal the groups of each treatment are, before and after weighting."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from matplotlib.axes import Axes
 
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import model_facts
 from stablepred.exceptions import InputError
 from stablepred.plotting.rows import MODEL, MOST_ROWS, QUIET, Display, Marks, draw_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class BalanceDisplay(Display):
@@ -24,7 +23,7 @@ class BalanceDisplay(Display):
         self.report = report
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> Self:
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw the ``balance_report_`` of a fitted model, also of the last step of a pipeline."""
         facts = model_facts(model)
         if facts.balance is None:
@@ -34,7 +33,7 @@ class BalanceDisplay(Display):
             )
         return cls(facts.balance).plot(ax)
 
-    def plot(self, ax: "Axes | None" = None, *, n_treatments: int = MOST_ROWS) -> Self:
+    def plot(self, ax: Axes | None = None, *, n_treatments: int = MOST_ROWS) -> Self:
         """Draw the treatments, the largest imbalance before weighting first."""
         frame = self.report.to_frame().sort_values("largest_before", ascending=False, kind="stable")
         frame = frame.head(n_treatments)

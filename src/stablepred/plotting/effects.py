@@ -1,16 +1,14 @@
 """Effects of the variables with their intervals; the colour is the verdict."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from stablepred.evaluation.facts import model_facts
 from stablepred.exceptions import InputError
 from stablepred.plotting.rows import MODEL, MOST_ROWS, QUIET, Display, Marks, draw_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 VERDICTS = {"stable": ("o", MODEL), "undecided": ("D", "#a67c0a"), "noisy": ("X", QUIET)}
 
@@ -28,7 +26,7 @@ class VariableEffectsDisplay(Display):
         self.effects = effects
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> Self:
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw ``variables_`` or ``feature_effects_`` of a fitted model."""
         facts = model_facts(model)
         if facts.effects is None:
@@ -38,7 +36,7 @@ class VariableEffectsDisplay(Display):
             )
         return cls(facts.effects).plot(ax)
 
-    def plot(self, ax: "Axes | None" = None, *, n_variables: int = MOST_ROWS) -> Self:
+    def plot(self, ax: Axes | None = None, *, n_variables: int = MOST_ROWS) -> Self:
         """Draw the variables, the largest absolute effect first."""
         frame = self.effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
         frame = frame.head(n_variables)

@@ -1,10 +1,11 @@
 """Errors of one model or of several by environment."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from sklearn.base import is_regressor
 
 from stablepred._random import RandomState, root_seed
@@ -18,13 +19,9 @@ from stablepred.evaluation.predictions import (
     check_environments,
     predict_probabilities,
 )
+from stablepred.evaluation.reports import StabilityReport
 from stablepred.exceptions import InputError
 from stablepred.plotting.rows import MOST_ROWS, Display, Marks, draw_rows, method_looks
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from stablepred.evaluation.reports import StabilityReport
 
 
 class EnvironmentErrorsDisplay(Display):
@@ -39,7 +36,7 @@ class EnvironmentErrorsDisplay(Display):
     roles : mapping, optional
         By model: "model", "LR", "constant", "oracle" or "baseline", which decides its look.
     error : str
-        Name of the error.
+        As in `environment_errors`.
 
     Examples
     --------
@@ -87,7 +84,7 @@ class EnvironmentErrorsDisplay(Display):
         level: float = 0.95,
         n_bootstrap: int = 200,
         random_state: RandomState = 0,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the errors of fitted models by name.
 
@@ -107,7 +104,7 @@ class EnvironmentErrorsDisplay(Display):
         """
         check_interval(level, n_bootstrap)
         metric, tables = Metric.of(error), check_environments(environments)
-        if error != "rmse" and any(map(is_regressor, models.values())):
+        if error != "rmse" and any(map(_is_regressor, models.values())):
             raise InputError(f"a regressor has the error 'rmse', not {error!r}.")
         predicted = {str(name): _predict(model, tables) for name, model in models.items()}
         errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
@@ -119,28 +116,21 @@ class EnvironmentErrorsDisplay(Display):
         return cls(errors, low=low, high=high, roles=roles, error=metric.name).plot(ax)
 
     @classmethod
-    def from_report(cls, report: "StabilityReport", *, ax: "Axes | None" = None) -> Self:
+    def from_report(cls, report: StabilityReport, *, ax: Axes | None = None) -> Self:
         """Draw the errors of a stability report."""
-        own, comparison = report.errors.iloc[: -len(SUMMARIES)], report.comparison
-        low, high = own["low"].to_numpy(), own["high"].to_numpy()
-        display = cls(
-            comparison.errors, low=low, high=high, roles=comparison.roles, error=report.error
-        )
-        return display.plot(ax)
+        errors, roles = report.comparison.errors, report.comparison.roles
+        low, high = report.errors.iloc[: -len(SUMMARIES)][["low", "high"]].to_numpy().T
+        return cls(errors, low=low, high=high, roles=roles, error=report.error).plot(ax)
 
-    def plot(self, ax: "Axes | None" = None, *, n_environments: int = MOST_ROWS) -> Self:
+    def plot(self, ax: Axes | None = None, *, n_environments: int = MOST_ROWS) -> Self:
         """Draw in the order given; of more, the environments where the first errs most."""
         own = self.errors.iloc[0].to_numpy()
         shown = np.arange(len(own))
         if len(own) > n_environments:
             shown = np.argsort(-own, kind="stable")[:n_environments]
-        roles = self.roles or dict.fromkeys(self.errors.index, "baseline")
-        series = [
-            Marks(str(name), errors.to_numpy()[shown], look)
-            for (name, errors), look in zip(
-                self.errors.iterrows(), method_looks(roles).values(), strict=True
-            )
-        ]
+        looks = method_looks(self.roles or dict.fromkeys(self.errors.index, "baseline"))
+        errors = self.errors.to_numpy()[:, shown]
+        series = [Marks(n, row, look) for (n, look), row in zip(looks.items(), errors, strict=True)]
         if self.low is not None and self.high is not None:
             low, high = (np.asarray(ends)[shown] for ends in (self.low, self.high))
             series[0] = series[0]._replace(low=low, high=high)
@@ -150,10 +140,14 @@ class EnvironmentErrorsDisplay(Display):
 
 def _predict(model: Any, tables: list[Table]) -> Predictions:
     """What a regressor predicts, or the probability that anything else gives."""
-    if not is_regressor(model):
+    if not _is_regressor(model):
         return predict_probabilities(model, tables)
     named = hasattr(model, "feature_names_in_")
     return {
         t.name: np.asarray(model.predict(t.X if named else t.X.to_numpy()), dtype=np.float64)
         for t in tables
     }
+
+
+def _is_regressor(model: Any) -> bool:
+    return hasattr(model, "__sklearn_tags__") and is_regressor(model)

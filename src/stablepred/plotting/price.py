@@ -1,16 +1,14 @@
 """The price of stability: errors from all variables down to the stable ones."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pandas as pd
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from stablepred._text import count_noun, join_words
 from stablepred.evaluation.price import stability_price
 from stablepred.plotting.rows import BASELINES, MODEL, Display, Marks, draw_rows
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class StabilityPriceDisplay(Display):
@@ -28,17 +26,17 @@ class StabilityPriceDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, y: ArrayLike, *, n_steps: int = 12, ax: "Axes | None" = None
+        cls, model: Any, X: Any, y: ArrayLike, *, n_steps: int = 12, ax: Axes | None = None
     ) -> Self:
         """Compute the path for a fitted model on its training rows and draw it."""
         return cls(stability_price(model, X, y, n_steps=n_steps)).plot(ax)
 
     @classmethod
-    def from_table(cls, table: pd.DataFrame, *, ax: "Axes | None" = None) -> Self:
+    def from_table(cls, table: pd.DataFrame, *, ax: Axes | None = None) -> Self:
         """Draw a path that was computed before."""
         return cls(table).plot(ax)
 
-    def plot(self, ax: "Axes | None" = None) -> Self:
+    def plot(self, ax: Axes | None = None) -> Self:
         """Draw the path from top to bottom."""
         names = list(map(_name_step, self.table["n_variables"], self.table["dropped"]))
         series = [
@@ -51,6 +49,6 @@ class StabilityPriceDisplay(Display):
 def _name_step(n_variables: int, dropped: Any) -> str:
     """What is left out in a step; the first leaves out nothing."""
     left = [dropped] if isinstance(dropped, str) else list(dropped)
-    if not left:
+    if not any(left):
         return f"all {count_noun(int(n_variables), 'variable')}"
     return f"without {join_words(list(map(str, left)), most=1)}"

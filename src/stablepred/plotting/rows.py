@@ -2,16 +2,22 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stablepred._text import label
 
-if TYPE_CHECKING:
+try:
+    import matplotlib as mpl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as error:
+    raise ImportError(
+        "pictures need matplotlib, which is not installed: pip install 'stablepred[plot]'."
+    ) from error
 
 MOST_ROWS = 40  # nobody reads more; a table holds the rest
 NAME_WIDTH = 22  # letters of a name in one line
@@ -36,11 +42,11 @@ def method_looks(roles: Mapping[str, str]) -> dict[str, Look]:
 class Display:
     """A picture on axes; ``height_`` is the height in inches at which everything has room."""
 
-    ax_: "Axes"
-    figure_: "Figure | SubFigure"
+    ax_: Axes
+    figure_: Figure | SubFigure
     height_: float = 3.2
 
-    def _take_axes(self, ax: "Axes | None", height: float) -> "Axes":
+    def _take_axes(self, ax: Axes | None, height: float) -> Axes:
         """The axes to draw on: those given, or new ones of this height."""
         if ax is None:
             from matplotlib import pyplot
@@ -71,7 +77,7 @@ class Marks(NamedTuple):
 
 def draw_rows(
     display: AnyDisplay,
-    ax: "Axes | None",
+    ax: Axes | None,
     names: Sequence[object],
     series: Sequence[Marks],
     scale_name: str,
@@ -83,8 +89,6 @@ def draw_rows(
 
     With ``joined`` a line runs through the marks of each series, with ``zero`` the scale holds 0.
     """
-    import matplotlib as mpl
-
     size = float(mpl.rcParams["font.size"])
     lines = [split_name(name) for name in names]
     columns = legend_columns([marks.name for marks in series])
@@ -104,24 +108,14 @@ def draw_rows(
         style: dict[str, Any] = {"marker": marker, "color": colour, "ms": 0.6 * size}
         style["mec"] = colour if marks.hollow else mpl.rcParams["axes.facecolor"]
         style["mfc"] = mpl.rcParams["axes.facecolor"] if marks.hollow else colour
-        if joined:
-            ax.plot(values, positions, color=colour, lw=1.4, alpha=0.6, zorder=order - 1)
-        handles += ax.plot(values, positions, linestyle="none", zorder=order, **style)
+        style |= {"lw": 1, "ls": "-" if joined else "none", "zorder": order}
+        handles += ax.plot(values, positions, **style)
     _name_rows(ax, positions, lines, size)
     _set_scale(ax, scale_name, zero)
     if legend_rows:
         # Named afterwards: matplotlib leaves out names with an underscore in front.
-        legend = ax.legend(
-            handles,
-            ["mark"] * len(series),
-            ncols=columns,
-            loc="lower right",
-            bbox_to_anchor=(1, 1),
-            frameon=False,
-            fontsize=size,
-            handletextpad=0.2,
-            columnspacing=1.2,
-        )
+        place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": columns}
+        legend = ax.legend(handles, ["mark"] * len(series), frameon=False, fontsize=size, **place)
         for text, marks in zip(legend.get_texts(), series, strict=True):
             text.set(text=label(marks.name), parse_math=False)
     return display
@@ -147,27 +141,18 @@ def split_name(name: object, width: int = NAME_WIDTH) -> list[str]:
     return [text[:width], text[width:]]
 
 
-def _name_rows(ax: "Axes", positions: Any, names: Sequence[Sequence[str]], size: float) -> None:
+def _name_rows(ax: Axes, positions: Any, names: Sequence[Sequence[str]], size: float) -> None:
     """Names to the left of the axes, every line on its own so that all end at the axes."""
+    frames: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    look: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": size, "parse_math": False}
     for y, lines in zip(positions, names, strict=True):
         for k, line in enumerate(lines):
-            ax.annotate(
-                line,
-                (0, y),
-                (-0.6 * size, 1.1 * size * ((len(lines) - 1) / 2 - k)),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                ha="right",
-                va="center",
-                fontsize=size,
-                parse_math=False,
-            )
+            offset = (-0.6 * size, 1.1 * size * ((len(lines) - 1) / 2 - k))
+            ax.annotate(line, (0, y), offset, **frames, **look)
 
 
-def _set_scale(ax: "Axes", name: str, zero: bool) -> None:
+def _set_scale(ax: Axes, name: str, zero: bool) -> None:
     """Few round numbers along the bottom, each with its grid line; zero stands out."""
-    from matplotlib.ticker import MaxNLocator
-
     if zero:
         ax.axvline(0, color=QUIET, lw=1, ls=(0, (3, 3)), zorder=0.6)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))

@@ -1,17 +1,15 @@
 """How unequal balancing weights are, and what that costs."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from stablepred._text import percent
 from stablepred.evaluation.facts import model_facts
 from stablepred.exceptions import InputError
 from stablepred.plotting.rows import MODEL, QUIET, Display
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class WeightsDisplay(Display):
@@ -39,7 +37,7 @@ class WeightsDisplay(Display):
         )
 
     @classmethod
-    def from_estimator(cls, model: Any, *, ax: "Axes | None" = None) -> Self:
+    def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw ``sample_weight_`` of a fitted model, or ``weights_`` of a balancer."""
         weights = getattr(model, "sample_weight_", getattr(model, "weights_", None))
         if weights is None:
@@ -49,7 +47,7 @@ class WeightsDisplay(Display):
             )
         return cls(weights, effective_share=model_facts(model).effective_share).plot(ax)
 
-    def plot(self, ax: "Axes | None" = None, *, bins: int = 40) -> Self:
+    def plot(self, ax: Axes | None = None, *, bins: int = 40) -> Self:
         """Draw a histogram of the weights, scaled to mean one."""
         ax = self._take_axes(ax, 3.2)
         present = self.weights[self.weights > 0]
