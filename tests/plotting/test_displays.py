@@ -206,7 +206,7 @@ def test_a_path_may_name_a_single_variable_per_step():
             "error_made": [0.4, 0.2],
         }
     )
-    assert names(StabilityPriceDisplay.from_table(table)) == ["all 2 variables", "without V1"]
+    assert names(StabilityPriceDisplay.from_table(table)) == ["all 2 variables", "− V1"]
 
 
 def test_the_price_needs_variables_and_their_columns(train, stable):

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from stablepred._text import count_noun, join_words
+from stablepred._text import MINUS, count_noun, join_words
 from stablepred.evaluation.price import stability_price
 from stablepred.plotting.rows import BASELINES, MODEL, Display, Marks, draw_rows
 
@@ -51,4 +51,4 @@ def _name_step(n_variables: int, dropped: Any) -> str:
     left = [dropped] if isinstance(dropped, str) else list(dropped)
     if not any(left):
         return f"all {count_noun(int(n_variables), 'variable')}"
-    return f"without {join_words(list(map(str, left)), most=1)}"
+    return f"{MINUS} {join_words(list(map(str, left)), most=1)}"
