@@ -43,7 +43,7 @@ def balance_section(report: BalanceReport) -> Section:
 
 def _worst_pairs(report: BalanceReport) -> Table:
     first, gaps = report.before.to_numpy(), report.after.to_numpy()
-    names = [label(name) for name in report.after.index]
+    names = [label(name, 22) for name in report.after.index]
     order = np.argsort(-np.abs(gaps), axis=None, kind="stable")[:WORST_PAIRS]
     pairs = [(j, k) for j, k in zip(*np.unravel_index(order, gaps.shape), strict=True) if j != k]
     rows = [[names[j], names[k], signed(first[j, k]), signed(gaps[j, k])] for j, k in pairs]
@@ -64,7 +64,9 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
     frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
-    frame.insert(0, "verdict", frame.pop("verdict"))
+    for column in ("used", "verdict"):  # first the verdict, then whether it was followed
+        if column in frame:
+            frame.insert(0, column, frame.pop(column))
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["used"] = lambda value: "yes" if value else "no"
     table = table_of(frame, "Effect, interval and evidence per variable", formats)
