@@ -1,5 +1,6 @@
 """The price of stability: what leaving variables out costs here, and what it saves elsewhere."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,10 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from stablepred._random import numpy_generator
-from stablepred.evaluation.predictions import FloatArray
+from stablepred._validation import BoolArray, FloatArray
 from stablepred.exceptions import InputError
-from stablepred.validation.environments import NoisyColumns, column_values, redrawn_environments
 
 
 def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) -> pd.DataFrame:
@@ -22,10 +20,10 @@ def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) 
 
     Parameters
     ----------
-    model : fitted estimator with ``variables_``
+    model : fitted StableClassifier or StableRegressor
         Its ``estimator`` is fitted on every set of variables; without one, a linear model is.
-    X : array-like of shape (n_samples, n_features)
-        The training rows; all features are numbers.
+    X : array or DataFrame of shape (n_samples, n_features)
+        The training rows.
     y : array-like of shape (n_samples,)
         Their outcome.
     n_steps : int
@@ -34,51 +32,62 @@ def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) 
     Returns
     -------
     DataFrame
-        One row per step: ``n_variables``, ``dropped`` (those left out in this step), and the
-        root-mean-square errors on held-out rows: ``error_training`` on the rows as they are,
-        ``error_made`` the mean over environments made from them, in which the variables that are
-        not stable are redrawn so as to agree with the outcome at rates from .1 to .9.
+        One row per step: ``n_variables``, ``dropped`` (those left out in this step), and two
+        root-mean-square errors on held-out rows: ``error_training`` on the rows as they are, and
+        ``error_made``, the mean over these and the same rows with the noisy and the undecided
+        variables taken from any row, and from a row with another outcome.
     """
     variables = getattr(model, "variables_", None)
-    if not isinstance(variables, pd.DataFrame) or np.shape(X)[1] != len(variables):
+    if not isinstance(variables, pd.DataFrame) or not hasattr(model, "encoder_"):
         raise InputError(
-            f"{type(model).__name__} must have variables_, one per column of X. Pass a fitted "
-            "StableClassifier and its training rows."
+            f"{type(model).__name__} has no variables_. Pass a fitted StableClassifier or "
+            "StableRegressor, and its training rows."
         )
-    doubtful = variables[variables["verdict"] != "stable"]
+    names, encoder = list(variables["variable"]), model.encoder_
+    owners = np.array([names.index(column.name) for column in encoder.columns_])[encoder.groups_]
+    doubtful = variables[variables["verdict"].isin(["noisy", "undecided"])]
     doubtful = doubtful.sort_values("probability_noisy", ascending=False, kind="stable")
     order = doubtful.index.to_numpy()
-    names = list(variables["variable"].astype(str))
-    x, target = column_values(X, range(len(names)), names), np.asarray(y)
-    target = (target == model.classes_[1] if is_classifier(model) else target).astype(np.float64)
-    outcome = (target > target.mean()).astype(np.float64)  # 0/1 stays as it is
-    rng = numpy_generator(model.random_state_, "price")
-    doubt = NoisyColumns.of(x, order, names, None, rng)
-    everywhere = np.ones(len(order), dtype=bool)
-    redrawn = redrawn_environments(doubt.bits, outcome, everywhere, rng)
-    worlds = [x, *(doubt.changed(x, bits) for bits in redrawn)]
+    x, _ = encoder.encode_array(X)
+    labels = np.asarray(y)
+    kinds = labels if is_classifier(model) else labels > labels.mean()
+    worlds = [x, *_redraw(x, np.isin(owners, order), kinds, model.random_state_)]
     rows, before, most = [], 0, min(len(order), len(names) - 1)
     for step in np.unique(np.linspace(0, most, min(n_steps, most + 1)).astype(int)):
-        kept = np.delete(np.arange(len(names)), order[:step])
-        training, *made = _held_out_errors(model, [world[:, kept] for world in worlds], target)
-        dropped = tuple(names[j] for j in order[before:step])
-        rows.append((len(kept), dropped, training, np.mean(made)))
+        kept = ~np.isin(owners, order[:step])
+        errors = _held_out_errors(model, [world[:, kept] for world in worlds], labels)
+        dropped = tuple(str(names[j]) for j in order[before:step])
+        rows.append((len(names) - step, dropped, errors[0], errors.mean()))
         before = step
     return pd.DataFrame(rows, columns=["n_variables", "dropped", "error_training", "error_made"])
 
 
-def _held_out_errors(model: Any, worlds: list[FloatArray], target: FloatArray) -> FloatArray:
+def _redraw(
+    x: FloatArray, columns: BoolArray, kinds: npt.NDArray[Any], seed: int
+) -> Iterator[FloatArray]:
+    """The rows with some columns taken from any row, and from a row of another kind."""
+    rng = numpy_generator(seed, "price")
+    anyone, other = rng.integers(0, len(x), (2, len(x)))
+    for kind in np.unique(kinds):
+        rows = kinds == kind
+        other[rows] = rng.choice(np.flatnonzero(~rows), int(rows.sum()))
+    for source in (anyone, other):
+        yield np.where(columns, x[source], x)
+
+
+def _held_out_errors(model: Any, worlds: list[FloatArray], labels: npt.NDArray[Any]) -> FloatArray:
     """Root-mean-square errors on held-out rows of each world; fits see the first one only."""
-    classifier = is_classifier(model)
-    linear = LogisticRegression(max_iter=1000) if classifier else LinearRegression()
-    given = getattr(model, "estimator", None)
-    estimator = make_pipeline(StandardScaler(), linear) if given is None else given
-    folds = (StratifiedKFold if classifier else KFold)(3, shuffle=True, random_state=0)
-    squares = np.zeros((len(worlds), len(target)))
-    for train, test in folds.split(worlds[0], target):
-        fitted = clone(estimator).fit(worlds[0][train], target[train])
+    target, fold, default = labels[:, None], KFold, LinearRegression()
+    if is_classifier(model):
+        target, fold = labels[:, None] == model.classes_, StratifiedKFold
+        default = LogisticRegression(max_iter=1000)
+    estimator = default if model.estimator is None else model.estimator
+    squares = np.zeros((len(worlds), len(labels)))
+    for train, test in fold(3, shuffle=True, random_state=0).split(worlds[0], labels):
+        fitted = clone(estimator).fit(worlds[0][train], labels[train])
+        ask = fitted.predict_proba if is_classifier(model) else fitted.predict
         for world, losses in zip(worlds, squares, strict=True):
-            rows = world[test]
-            guess = fitted.predict_proba(rows)[:, 1] if classifier else fitted.predict(rows)
-            losses[test] = (target[test] - guess) ** 2
+            guess = ask(world[test]).reshape(len(test), -1)
+            # Of two classes both columns err alike; the mean is that of either.
+            losses[test] = ((target[test] - guess) ** 2).sum(axis=1) / min(target.shape[1], 2)
     return np.sqrt(squares.mean(axis=1))
