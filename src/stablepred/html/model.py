@@ -26,8 +26,8 @@ def balance_section(report: BalanceReport) -> Section:
     change = f"{number(before)} before, {number(after)} after"
     title = f"Weighting {verb} the worst imbalance: {change}"
     text = [
-        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: the mean of "
-        "k among rows where j is 1 minus its mean among rows where j is 0, as shares.",
+        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
+        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j.",
         f"Under the weights {report.n_rows:,} rows are as precise as "
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
         f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
@@ -59,8 +59,8 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     text = [] if facts.decision is None else [str(facts.decision.reason)]
     text += [_list_names(effects, *group) for group in VERDICTS]
     text.append(
-        "Effect: the weighted mean of the outcome where the variable is high minus where it is "
-        "low, on the training rows. The verdict is the model's own; the table has its evidence."
+        "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
+        "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
     )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
     frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
@@ -95,6 +95,7 @@ VERDICTS = [
     ("noisy", False, "Left out, called noisy: their tie to the outcome may not hold elsewhere"),
     ("undecided", False, "Left out, undecided: the evidence is too weak either way"),
     ("stable", False, "Left out although called stable"),
+    ("constant", False, "Left out, the same in every training row"),
 ]
 MOST_NAMES = 60
 

@@ -38,7 +38,8 @@ class VariableEffectsDisplay(Display):
 
     def plot(self, ax: Axes | None = None, *, n_variables: int = MOST_ROWS) -> Self:
         """Draw the variables, the largest absolute effect first."""
-        frame = self.effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
+        frame = self.effects[self.effects["verdict"].isin(list(VERDICTS))]  # not the constant ones
+        frame = frame.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
         frame = frame.head(n_variables)
         series = []
         for verdict, look in VERDICTS.items():
