@@ -155,8 +155,8 @@ def _set_scale(ax: Axes, name: str, zero: bool) -> None:
     """Few round numbers along the bottom, each with its grid line; zero stands out."""
     if zero:
         ax.axvline(0, color=QUIET, lw=1, ls=(0, (3, 3)), zorder=0.6)
-    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    ax.ticklabel_format(axis="x", style="plain", useOffset=False)
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+    ax.ticklabel_format(axis="x", scilimits=(-3, 5), useOffset=False)
     ax.tick_params(axis="x", length=0)
     ax.grid(axis="x")
     ax.set_axisbelow(True)
