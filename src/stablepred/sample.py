@@ -108,9 +108,11 @@ class Sample:
     def with_products(self) -> Self:
         """The same rows with the products of all pairs of features that vary (order 2)."""
         p = self.n_features
-        candidates = list(combinations(range(p), 2))
-        shares = [float((self.x[:, a] * self.x[:, b]).mean()) for a, b in candidates]
-        pairs = [pair for pair, share in zip(candidates, shares, strict=True) if 0 < share < 1]
+        pairs = []
+        for a, b in combinations(range(p), 2):
+            product = self.x[:, a] * self.x[:, b]
+            if product.min() < product.max():
+                pairs.append((a, b))
         wide = add_products(self.x, pairs)
         return replace(self, x=wide, pairs=pairs, shared=_share(self.groups, pairs, self.device))
 

@@ -38,6 +38,7 @@ from stablepred.heads.ridge import fit_ridge
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.entry import choose_device, draw_seed, limit_resources
 from stablepred.models.progress import fit_progress
+from stablepred.models.standardizer import CLIP
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
@@ -331,8 +332,9 @@ def _judge(
     kinds = make_evidence(evidence, seed, outcome)
     w = torch.ones_like(sample.mass)
     if any(kind.name not in ("explaining_away", "invariance") for kind in kinds):
-        solution = start_solution(sample)
-        learn_weights(sample, RawBalance(), None, SETTINGS, solution)
+        near = replace(sample, x=sample.x.clamp(-CLIP, CLIP))
+        solution = start_solution(near)
+        learn_weights(near, RawBalance(), None, SETTINGS, solution)
         w = solution.w
     if outcome.name != "multinomial":
         return judge(variables, w, kinds)

@@ -21,10 +21,14 @@ from stablepred.io.values import (
     numbers,
 )
 from stablepred.models.screening import check_screening_parameters
+from stablepred.models.standardizer import Standardizer
 from stablepred.preprocessing import Dichotomizer
 
 # What all estimators that balance have.
-SHARED = ("dichotomizer_", "converged_", "balance_report_", "n_iter_", "history_", "row_count_")
+SHARED = (
+    *("dichotomizer_", "standardizer_", "converged_", "balance_report_"),
+    *("n_iter_", "history_", "row_count_"),
+)
 
 
 def check_balancer(model: Any) -> None:
@@ -132,11 +136,16 @@ def check_selection(model: Any) -> None:
 def _check_shared(model: Any, weights: str, *more: str) -> int:
     """Check what all estimators that balance have; return the number of features."""
     check_fitted_names(model, weights, *more, *SHARED)
-    p, cut = n_features(model), vars(model).get("dichotomizer_")
-    if (cut is None) != (model.dichotomize is None):
-        raise ValueError("dichotomizer_ must be present unless dichotomize is None")
-    if cut is not None and (type(cut) is not Dichotomizer or vars(cut).get("n_features_in_") != p):
-        raise ValueError(f"dichotomizer_ must be a Dichotomizer of {p} features")
+    p, kept = n_features(model), model.dichotomize is None
+    parts: dict[str, type] = {"dichotomizer_": Dichotomizer, "standardizer_": Standardizer}
+    other, name = sorted(parts, reverse=not kept)
+    kind, part = parts[name], vars(model).get(name)
+    if part is None or other in vars(model):
+        raise ValueError(
+            f"{name}, and not {other}, must be present where dichotomize is {model.dichotomize!r}"
+        )
+    if type(part) is not kind or vars(part).get("n_features_in_") != p:
+        raise ValueError(f"{name} must be a {kind.__name__} of {p} features")
     found = numbers(model, weights, (None,), low=0.0)
     if "row_count_" in vars(model):
         numbers(model, "row_count_", found.shape, low=1.0)
