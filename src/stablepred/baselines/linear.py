@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
+from scipy.optimize import OptimizeResult, minimize
 from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +23,11 @@ from stablepred.io.values import (
     n_features,
     numbers,
 )
+
+LBFGS = {"maxcor": 30, "maxls": 50, "maxfun": 10**9}
+WARM_UP = 20  # iterations
+PULL = 0.1  # to the centre; it is smaller in each round
+GAP = 1e-6  # between the lower bound and the maximum, relative
 
 Loss = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
@@ -62,34 +67,42 @@ def fit_worst_case(
     ``unit`` is the group of every row that gets one common weight; ``added`` goes on the mean loss
     of each. For a smooth Q the maximum is
     differentiable in beta, with the gradient at the worst q (Danskin), and one run of L-BFGS is
-    all. Otherwise runs of L-BFGS near a centre alternate with moving the centre to the worst q,
+    enough. Otherwise runs of L-BFGS near a centre alternate with moving the centre to the worst q,
     until the value there, a lower bound once beta is optimal, meets the exact maximum.
     """
     z, mean, scale = standardise(x, mass)
     within = mass / np.bincount(unit, mass)[unit]
 
-    def evaluate(theta: FloatArray, centre: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+    def evaluate(
+        theta: FloatArray, centre: FloatArray, pull: float
+    ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         losses, slopes = loss(z @ theta[1:] + theta[0], y)
         units = np.bincount(unit, within * losses) + added
-        q, cost = worst.weights(units, centre)
-        pull = q[unit] * within * slopes
-        gradient = np.concatenate([[pull.sum()], pull @ z + 2 * estimator.l2 * theta[1:]])
-        return float(q @ units - cost + estimator.l2 * theta[1:] @ theta[1:]), gradient, q
+        q, cost = (centre, 0.0) if pull == np.inf else worst.weights(units, centre, pull)
+        slope = q[unit] * within * slopes
+        gradient = np.concatenate([[slope.sum()], slope @ z + 2 * estimator.l2 * theta[1:]])
+        value = q @ units - cost + estimator.l2 * theta[1:] @ theta[1:]
+        return float(value), gradient, q, units
 
-    theta, centre, n_iter, converged = np.zeros(z.shape[1] + 1), worst.mass, 0, False
-    options = {"maxcor": 30, "ftol": 1e-15, "gtol": estimator.tol, "maxls": 50}
-    while n_iter < estimator.max_iter and not converged:
-        found = minimize(
-            lambda t, c=centre: evaluate(t, c)[:2],
+    def minimise(theta: FloatArray, centre: FloatArray, pull: float, most: int) -> OptimizeResult:
+        return minimize(
+            lambda t: evaluate(t, centre, pull)[:2],
             theta,
             jac=True,
             method="L-BFGS-B",
-            options=options | {"maxiter": estimator.max_iter - n_iter},
+            options={"maxiter": most, "ftol": 1e-15, "gtol": estimator.tol} | LBFGS,
         )
+
+    # From a short ordinary fit, because at zero all losses are equal and the maximum has a kink.
+    theta = minimise(np.zeros(z.shape[1] + 1), worst.mass, np.inf, WARM_UP).x
+    centre, pull, n_iter, converged = worst.mass, PULL, 0, False
+    while n_iter < estimator.max_iter and not converged:
+        found = minimise(theta, centre, pull, estimator.max_iter - n_iter)
         theta, n_iter = found.x, n_iter + max(int(found.nit), 1)
-        units = np.bincount(unit, within * loss(z @ theta[1:] + theta[0], y)[0]) + added
-        centre, exact = evaluate(theta, centre)[2], worst.value(units)
-        converged = exact - centre @ units <= 1e-7 * (1 + abs(exact)) and found.status != 1
+        _, _, centre, units = evaluate(theta, centre, pull)
+        exact = worst.value(units)
+        converged = exact - centre @ units <= GAP * (1 + abs(exact)) and found.status != 1
+        pull /= 4
     if not converged:
         warn_user(
             f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations. "
@@ -138,7 +151,8 @@ class LinearClassifier(ClassifierMixin):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The more probable class of each row."""
-        return self.classes_[(scores(self, X) > 0).astype(int)]
+        positive = scores(self, X) > 0
+        return self.classes_[positive.astype(int)]
 
     def _take(self, fit: Fit) -> None:
         self.coef_, self.intercept_ = fit.coef[None], np.array([fit.intercept])

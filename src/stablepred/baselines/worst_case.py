@@ -21,8 +21,10 @@ class WorstCase(Protocol):
 
     mass: FloatArray
 
-    def weights(self, losses: FloatArray, centre: FloatArray) -> tuple[FloatArray, float]:
-        """The worst weights, and what staying near the centre costs (0 where it is no matter)."""
+    def weights(
+        self, losses: FloatArray, centre: FloatArray, pull: float
+    ) -> tuple[FloatArray, float]:
+        """The worst weights near the centre, and what is subtracted for their distance from it."""
 
     def value(self, losses: FloatArray) -> float:
         """The exact maximum."""
@@ -53,7 +55,7 @@ class ChiSquared:
     mass: FloatArray
     radius: float
 
-    def weights(self, losses: FloatArray, centre: FloatArray) -> tuple[FloatArray, float]:
+    def weights(self, losses: FloatArray, *_: object) -> tuple[FloatArray, float]:
         m, top = self.mass, losses.max()
         most = m[losses == top].sum()
         if most * (1 + self.radius) >= 1:
@@ -69,7 +71,7 @@ class ChiSquared:
         return q / q.sum(), 0.0
 
     def value(self, losses: FloatArray) -> float:
-        return float(self.weights(losses, self.mass)[0] @ losses)
+        return float(self.weights(losses)[0] @ losses)
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ class KullbackLeibler:
     mass: FloatArray
     radius: float
 
-    def weights(self, losses: FloatArray, centre: FloatArray) -> tuple[FloatArray, float]:
+    def weights(self, losses: FloatArray, *_: object) -> tuple[FloatArray, float]:
         m, below = self.mass, losses - losses.max()
         if -np.log(m[below == 0].sum()) <= self.radius:
             return _ties(losses, m), 0.0
@@ -102,7 +104,7 @@ class KullbackLeibler:
         return q / q.sum(), 0.0
 
     def value(self, losses: FloatArray) -> float:
-        return float(self.weights(losses, self.mass)[0] @ losses)
+        return float(self.weights(losses)[0] @ losses)
 
 
 @dataclass(frozen=True)
@@ -115,19 +117,20 @@ class Capped:
 
     mass: FloatArray
     cap: FloatArray
-    pull: float = 0.1
 
-    def weights(self, losses: FloatArray, centre: FloatArray) -> tuple[FloatArray, float]:
+    def weights(
+        self, losses: FloatArray, centre: FloatArray, pull: float
+    ) -> tuple[FloatArray, float]:
         m, cap, ratio = self.mass, self.cap, centre / self.mass
 
         def spread(eta: float) -> FloatArray:
-            return m * np.clip(ratio + (losses - eta) / self.pull, 0.0, cap)
+            return m * np.clip(ratio + (losses - eta) / pull, 0.0, cap)
 
-        low = (losses - self.pull * (cap - ratio)).min()
-        high = (losses + self.pull * ratio).max()
+        low = (losses - pull * (cap - ratio)).min()
+        high = (losses + pull * ratio).max()
         q = spread(_root(lambda eta: float(spread(eta).sum() - 1), low, high))
         q /= q.sum()
-        return q, 0.5 * self.pull * float((q - centre) ** 2 @ (1 / m))
+        return q, 0.5 * pull * float((q - centre) ** 2 @ (1 / m))
 
     def value(self, losses: FloatArray) -> float:
         order = np.argsort(-losses)
