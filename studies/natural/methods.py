@@ -32,7 +32,7 @@ def make_method(name: str, seed: int) -> Any:
     model = METHODS[name](seed, **CHANGES.get(name, {}))
     if name in (LR, CHOSEN_LR):
         return make_pipeline(_standard_columns(), model)
-    return make_pipeline(TableEncoder(), model) if name in BINARY else model
+    return make_pipeline(TableEncoder(dichotomize="mean"), model) if name in BINARY else model
 
 
 def settings(name: str) -> Settings:
