@@ -46,7 +46,7 @@ class SRDOBalancer(BaseEstimator):
     ----------
     classifier : classifier with ``sample_weight`` in ``fit`` and ``predict_proba``, default=None
         Tells real rows from rows with permuted columns. None takes gradient boosting.
-    cv : int, default=3
+    n_folds : int, default=3
         Folds over the distinct rows; every row gets its weight from the fold that left it out.
     min_effective_share : float, default=0.1
         Floor on the effective sample size, as a share of the rows: the weights are raised to the
@@ -74,12 +74,12 @@ class SRDOBalancer(BaseEstimator):
         self,
         classifier: Any = None,
         *,
-        cv: int = 3,
+        n_folds: int = 3,
         min_effective_share: float = 0.1,
         random_state: RandomState = None,
     ) -> None:
         self.classifier = classifier
-        self.cv = cv
+        self.n_folds = n_folds
         self.min_effective_share = min_effective_share
         self.random_state = random_state
 
@@ -109,9 +109,9 @@ class SRDOBalancer(BaseEstimator):
         seed: int,
     ) -> FloatArray:
         """Density of the drawn rows over that of the real ones, at the real ones."""
-        w, cv = np.empty(len(z)), min(self.cv, len(z))
-        fold, fold_drawn = rng.permutation(len(z)) % cv, np.arange(len(drawn)) % cv
-        for k in range(cv):
+        w, n_folds = np.empty(len(z)), min(self.n_folds, len(z))
+        fold, fold_drawn = rng.permutation(len(z)) % n_folds, np.arange(len(drawn)) % n_folds
+        for k in range(n_folds):
             real, permuted = fold != k, fold_drawn != k
             rows = np.concatenate([z[real], drawn[permuted]])
             label = np.repeat([0, 1], [real.sum(), permuted.sum()])
@@ -135,7 +135,7 @@ class SRDOBalancer(BaseEstimator):
         return self.weights_
 
     def _check_parameters(self) -> None:
-        check_at_least(self, "cv", 2, integer=True)
+        check_at_least(self, "n_folds", 2, integer=True)
         check_share(self)
         given = self.classifier
         if given is not None and not (

@@ -136,4 +136,3 @@ class Capped:
         order = np.argsort(-losses)
         filled = np.minimum(np.cumsum((self.mass * self.cap)[order]), 1.0)
         return float(np.diff(filled, prepend=0.0) @ losses[order])
-
