@@ -64,24 +64,22 @@ class _DRO(BaseEstimator):
     def _check_parameters(self) -> None:
         check_one_of(self, "divergence", ("chi2", "cvar", "kl"))
         check_solver(self)
-        for name, most in {"radius": np.inf, "level": 1.0}.items():
+        for name, below in {"radius": np.inf, "level": 1.0}.items():
             check_at_least(self, name, 0)
-            if not 0 < getattr(self, name) < most:
-                below = " and less than 1, a share of the rows" if name == "level" else ""
+            if not 0 < getattr(self, name) < below:
                 raise InputError(
-                    f"{name} must be larger than 0{below}, but is {getattr(self, name)!r}."
+                    f"{name} must be larger than 0 and less than {below:g}, but is "
+                    f"{getattr(self, name)!r}."
                 )
 
-    def _fit_rows(self, x: FloatArray, y: FloatArray, weight: FloatArray, loss: Loss) -> Fit:
-        mass, first, _ = distinct_rows(weight, x, y)
-        worst: WorstCase
-        if self.divergence == "cvar":
-            worst = Capped(mass, np.full(len(mass), 1 / self.level))
-        else:
-            kinds = {"chi2": ChiSquared, "kl": KullbackLeibler}
-            worst = kinds[self.divergence](mass, self.radius)
+    def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:
+        near: dict[str, WorstCase] = {
+            "chi2": ChiSquared(mass, self.radius),
+            "kl": KullbackLeibler(mass, self.radius),
+            "cvar": Capped(mass, np.full(len(mass), 1 / self.level)),
+        }
         unit = np.arange(len(mass))
-        return fit_worst_case(self, x[first], y[first], mass, loss, worst, unit)
+        return fit_worst_case(self, x, y, mass, loss, near[self.divergence], unit)
 
 
 @storable
@@ -91,7 +89,7 @@ class DROClassifier(LinearClassifier, _DRO):
     Parameters
     ----------
     divergence : {"chi2", "cvar", "kl"}, default="chi2"
-        What "near" means; the formulas are at the top of the file and in the documentation.
+        What "near" means; docs/baselines.md has the formulas.
     radius : float, default=0.5
         Of the ball, for chi2 and kl.
     level : float, default=0.2
@@ -125,7 +123,9 @@ class DROClassifier(LinearClassifier, _DRO):
         x, labels = validate(self, X, y)
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
-        self._take(self._fit_rows(x, encode_outcome(self, labels, weight), weight, log_loss))
+        outcome = encode_outcome(self, labels, weight)
+        mass, first, _ = distinct_rows(weight, x, outcome)
+        self._take(self._fit_rows(x[first], outcome[first], mass, log_loss))
 
 
 @storable
@@ -143,9 +143,9 @@ class DRORegressor(LinearRegressor, _DRO):
     def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x, outcome = validate(self, X, y, y_numeric=True)
         self._check_parameters()
-        weight = check_sample_weight(sample_weight, x)
-        z, mean, unit = standardise(outcome[:, None].astype(float), weight / weight.sum())
-        found = self._fit_rows(x, z[:, 0], weight, squared_loss)
+        mass, first, _ = distinct_rows(check_sample_weight(sample_weight, x), x, outcome)
+        z, mean, unit = standardise(outcome[first, None].astype(np.float64), mass)
+        found = self._fit_rows(x[first], z[:, 0], mass, squared_loss)
         self.coef_ = found.coef * unit
         self.intercept_ = float(found.intercept * unit[0] + mean[0])
         self.objective_, self.n_iter_ = found.objective, found.n_iter

@@ -6,34 +6,21 @@ for standardised columns and row masses m. The paper holds the mean of the weigh
 penalty; here it is exact. w = omega^2 / mean(omega^2), by L-BFGS in omega.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator
 
-from stablepred._validation import (
-    FloatArray,
-    check_at_least,
-    check_sample_weight,
-    fit_atomically,
-    validate,
-    warn_user,
-)
-from stablepred.baselines.rows import (
-    check_share,
-    check_stored_weights,
-    distinct_rows,
-    standardise,
-    warn_about_constants,
-)
+from stablepred._validation import FloatArray, check_at_least, warn_user
+from stablepred.baselines.balancer import RowBalancer
+from stablepred.baselines.rows import standardise
 from stablepred.exceptions import ConvergenceWarning
-from stablepred.io.save import save_method, storable
+from stablepred.io.save import storable
 
 
 @storable
-class DWRBalancer(BaseEstimator):
+class DWRBalancer(RowBalancer):
     """Row weights under which the columns are uncorrelated; for numbers and 0/1 alike.
 
     Pairs of 0/1 columns that are never both 1, such as the levels of a category, are left out:
@@ -67,9 +54,6 @@ class DWRBalancer(BaseEstimator):
     >>> model = BalancedRegressor(LinearRegression(), DWRBalancer())
     """
 
-    weights_: FloatArray
-    save = save_method
-
     def __init__(
         self,
         *,
@@ -85,19 +69,11 @@ class DWRBalancer(BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
-        return fit_atomically(self, lambda balancer: balancer._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validate(self, X, ensure_min_samples=3)
-        self._check_parameters()
-        mass, first, at = distinct_rows(check_sample_weight(sample_weight, x), x)
-        warn_about_constants(self, standardise(x[first], mass)[0])
-        z, apart = columns_apart(x[first], mass, self.order)
+    def _weigh(self, x: FloatArray, mass: FloatArray) -> FloatArray:
+        z, apart = columns_apart(x, mass, self.order)
         penalty, omega, left = float(self.weight_l2), np.ones(len(mass)), self.max_iter
         while True:
-            found = minimize(
+            found = minimize(  # type: ignore[call-overload]
                 lambda o, penalty=penalty: _objective(o, z, apart, mass, penalty),
                 omega,
                 jac=True,
@@ -109,7 +85,6 @@ class DWRBalancer(BaseEstimator):
             if 1 / (mass @ w**2) >= self.min_effective_share or left <= 0:
                 break
             penalty = max(2 * penalty, 1e-3)
-        self.weights_ = np.where(at < 0, 1.0, w[at])
         self.objective_ = float(found.fun)
         self.n_iter_, self.converged_ = self.max_iter - left, left > 0
         if not self.converged_:
@@ -118,34 +93,29 @@ class DWRBalancer(BaseEstimator):
                 "or weight_l2.",
                 ConvergenceWarning,
             )
-
-    @property
-    def sample_weight_(self) -> FloatArray:
-        """The weights, under the name that estimators use."""
-        return self.weights_
+        return np.asarray(w)
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_at_least(self, "order", 1, integer=True)
         check_at_least(self, "weight_l2", 0)
         check_at_least(self, "max_iter", 1, integer=True)
         check_at_least(self, "tol", 0)
-        check_share(self)
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the balancer is sound."""
-        check_stored_weights(self, "objective_", "n_iter_", "converged_")
 
 
 def columns_apart(x: FloatArray, mass: FloatArray, order: int) -> tuple[FloatArray, NDArray[Any]]:
     """Standardised powers of the columns, and which pairs of them are to be uncorrelated."""
-    z, binary = standardise(x, mass)[0], np.isin(x, (0, 1)).all(axis=0)
+    z, binary = standardise(x, mass)[0], ((x == 0) | (x == 1)).all(axis=0)
     variable = np.concatenate([np.arange(x.shape[1])] * order)
     powers = np.column_stack([z ** (k + 1) for k in range(order)])
     kept = np.arange(len(variable)) < x.shape[1]
     kept |= ~binary[variable]  # all powers of a 0/1 column are the same
     ones = np.where(binary, x, 1.0)
-    apart = (variable[:, None] != variable) & (ones.T @ ones > 0)[np.ix_(variable, variable)]
-    return standardise(powers[:, kept], mass)[0], apart[np.ix_(kept, kept)]
+    common = np.asarray(ones.T @ ones)[
+        np.ix_(variable, variable)
+    ]  # 0 for two columns that are never both 1
+    apart = (variable[:, None] != variable) & (common > 0)
+    return standardise(powers[:, kept], mass)[0], np.asarray(apart)[np.ix_(kept, kept)]
 
 
 def _objective(

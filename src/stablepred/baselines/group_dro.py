@@ -93,7 +93,7 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
             check_both_classes(code, outcome, weight, environment)
         mass, first, _ = distinct_rows(weight, x, outcome, code)
         _, unit = np.unique(code[first], return_inverse=True)
-        share = np.bincount(unit, mass)
+        share = np.bincount(unit, mass).astype(np.float64)
         # The worst of all groups, by any weights that sum to one.
         worst, added = Capped(share, 1 / share), self.adjustment / np.sqrt(share)
         found = fit_worst_case(

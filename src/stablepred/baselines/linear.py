@@ -62,7 +62,7 @@ def fit_worst_case(
     unit: IntArray,
     added: FloatArray | float = 0.0,
 ) -> Fit:
-    """min over beta of max_{q in Q} sum_i q_i loss_i + l2 ||beta||^2, on standardised columns.
+    """Min over beta of max_{q in Q} sum_i q_i loss_i + l2 ||beta||^2, on standardised columns.
 
     ``unit`` is the group of every row that gets one common weight; ``added`` goes on the mean loss
     of each. For a smooth Q the maximum is
@@ -77,15 +77,15 @@ def fit_worst_case(
         theta: FloatArray, centre: FloatArray, pull: float
     ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         losses, slopes = loss(z @ theta[1:] + theta[0], y)
-        units = np.bincount(unit, within * losses) + added
+        units = np.asarray(np.bincount(unit, within * losses) + added, dtype=np.float64)
         q, cost = (centre, 0.0) if pull == np.inf else worst.weights(units, centre, pull)
         slope = q[unit] * within * slopes
-        gradient = np.concatenate([[slope.sum()], slope @ z + 2 * estimator.l2 * theta[1:]])
+        gradient: FloatArray = np.append(slope.sum(), slope @ z + 2 * estimator.l2 * theta[1:])
         value = q @ units - cost + estimator.l2 * theta[1:] @ theta[1:]
         return float(value), gradient, q, units
 
     def minimise(theta: FloatArray, centre: FloatArray, pull: float, most: int) -> OptimizeResult:
-        return minimize(
+        return minimize(  # type: ignore[call-overload]
             lambda t: evaluate(t, centre, pull)[:2],
             theta,
             jac=True,
@@ -101,7 +101,8 @@ def fit_worst_case(
         theta, n_iter = found.x, n_iter + max(int(found.nit), 1)
         _, _, centre, units = evaluate(theta, centre, pull)
         exact = worst.value(units)
-        converged = exact - centre @ units <= GAP * (1 + abs(exact)) and found.status != 1
+        gap = float(exact - centre @ units)
+        converged = gap <= GAP * (1 + abs(exact)) and found.status != 1
         pull /= 4
     if not converged:
         warn_user(

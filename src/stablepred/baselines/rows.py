@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from stablepred._validation import FloatArray, check_at_least, column_names, warn_user
-from stablepred.exceptions import ConstantFeatureWarning, InputError, StablepredWarning
-from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
+from stablepred._validation import FloatArray, warn_user
+from stablepred.exceptions import InputError, StablepredWarning
 
 IntArray = NDArray[np.intp]
 
@@ -46,18 +45,6 @@ def standardise(x: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray
     return z, mean, np.where(constant, 1.0, scale)
 
 
-def warn_about_constants(estimator: Any, z: FloatArray) -> None:
-    """Name the columns that cannot be balanced because they do not vary."""
-    names = column_names(estimator, z.shape[1])
-    constant = [name for name, column in zip(names, z.T, strict=True) if not column.any()]
-    if constant:
-        warn_user(
-            f"features that are constant in the training rows are not balanced: "
-            f"{', '.join(constant)}",
-            ConstantFeatureWarning,
-        )
-
-
 def encode_environments(
     estimator: Any, environment: ArrayLike | None, x: FloatArray, weight: FloatArray
 ) -> IntArray | None:
@@ -80,12 +67,12 @@ def encode_environments(
     if (rows > 0).sum() < 2:
         raise InputError(
             f"{name} needs several training environments, but every row with a positive weight has "
-            f"the label {known[rows.argmax()]!r}. Pass the labels of two or more, or none at all."
+            f"the label {str(known[rows.argmax()])!r}. Pass the labels of two or more, or none at all."
         )
     few = [(known[k], int(rows[k])) for k in np.flatnonzero((rows > 0) & (rows < x.shape[1]))]
     if few:
         raise InputError(
-            f"environment {few[0][0]!r} has fewer rows ({few[0][1]}) than there are variables "
+            f"environment {str(few[0][0])!r} has fewer rows ({few[0][1]}) than there are variables "
             f"({x.shape[1]}). Merge it with another one or leave it out."
         )
     return code
@@ -103,25 +90,3 @@ def check_both_classes(
                 f"environment {str(labels[own][0])!r} has only one class of y. Merge it with "
                 "another one or leave it out."
             )
-
-
-# --- weights ---
-
-
-def check_share(balancer: Any) -> None:
-    """Check the floor on the effective share of the rows."""
-    check_at_least(balancer, "min_effective_share", 0)
-    if balancer.min_effective_share >= 1:
-        raise InputError(
-            "min_effective_share must be less than 1 (1 would make all weights equal), but is "
-            f"{balancer.min_effective_share!r}."
-        )
-
-
-def check_stored_weights(balancer: Any, *more: str) -> None:
-    """Raise ValueError unless the weights of a balancer are sound."""
-    balancer._check_parameters()
-    if is_fitted(balancer):
-        check_fitted_names(balancer, "weights_", *more)
-        n_features(balancer)
-        numbers(balancer, "weights_", (None,), low=0.0)

@@ -6,40 +6,28 @@ The ratio comes from a classifier that tells rows with permuted columns from the
 w = c / (1 - c), with c the probability of "permuted", predicted on folds left out.
 """
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.validation import has_fit_parameter
 
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
-from stablepred._validation import (
-    FloatArray,
-    check_at_least,
-    check_sample_weight,
-    fit_atomically,
-    validate,
-)
-from stablepred.baselines.rows import (
-    check_share,
-    check_stored_weights,
-    distinct_rows,
-    standardise,
-    warn_about_constants,
-)
+from stablepred._validation import FloatArray, check_at_least
+from stablepred.baselines.balancer import RowBalancer
+from stablepred.baselines.rows import standardise
 from stablepred.exceptions import InputError
-from stablepred.io.save import save_method, storable
+from stablepred.io.save import storable
 
 LEAST_DRAWN = 2000  # rows with permuted columns, also where few distinct rows repeat often
 MOST_MULTIPLIED = 20
 
 
 @storable
-class SRDOBalancer(BaseEstimator):
+class SRDOBalancer(RowBalancer):
     """Row weights under which the columns are independent; for numbers and 0/1 alike.
 
     Parameters
@@ -67,9 +55,6 @@ class SRDOBalancer(BaseEstimator):
     >>> model = BalancedRegressor(LinearRegression(), SRDOBalancer(random_state=0))
     """
 
-    weights_: FloatArray
-    save = save_method
-
     def __init__(
         self,
         classifier: Any = None,
@@ -83,32 +68,15 @@ class SRDOBalancer(BaseEstimator):
         self.min_effective_share = min_effective_share
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
-        return fit_atomically(self, lambda balancer: balancer._fit(X, sample_weight))
+    def _weigh(self, x: FloatArray, mass: FloatArray) -> FloatArray:
+        seed, z = root_seed(self.random_state), standardise(x, mass)[0]
+        w = self._ratio(z, mass, seed)
+        return temper(w / (mass @ w), mass, self.min_effective_share)
 
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validate(self, X, ensure_min_samples=3)
-        self._check_parameters()
-        mass, first, at = distinct_rows(check_sample_weight(sample_weight, x), x)
-        z, _, _ = standardise(x[first], mass)
-        warn_about_constants(self, z)
-        seed = root_seed(self.random_state)
+    def _ratio(self, z: FloatArray, mass: FloatArray, seed: int) -> FloatArray:
+        """Density of the rows with permuted columns over that of the real ones, at the latter."""
         rng = numpy_generator(seed, "permutations")
         drawn = draw_independently(z, mass, max(len(z), LEAST_DRAWN), rng)
-        w = self._ratio(z, mass, drawn, rng, seed)
-        w = temper(w / (mass @ w), mass, self.min_effective_share)
-        self.weights_ = np.where(at < 0, 1.0, w[at])
-
-    def _ratio(
-        self,
-        z: FloatArray,
-        mass: FloatArray,
-        drawn: FloatArray,
-        rng: np.random.Generator,
-        seed: int,
-    ) -> FloatArray:
-        """Density of the drawn rows over that of the real ones, at the real ones."""
         w, n_folds = np.empty(len(z)), min(self.n_folds, len(z))
         fold, fold_drawn = rng.permutation(len(z)) % n_folds, np.arange(len(drawn)) % n_folds
         for k in range(n_folds):
@@ -129,14 +97,9 @@ class SRDOBalancer(BaseEstimator):
             w[~real] = c / (1 - c)
         return w
 
-    @property
-    def sample_weight_(self) -> FloatArray:
-        """The weights, under the name that estimators use."""
-        return self.weights_
-
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_at_least(self, "n_folds", 2, integer=True)
-        check_share(self)
         given = self.classifier
         if given is not None and not (
             hasattr(given, "predict_proba") and has_fit_parameter(given, "sample_weight")
@@ -145,10 +108,6 @@ class SRDOBalancer(BaseEstimator):
                 "classifier must have predict_proba and take sample_weight in fit, but "
                 f"{type(given).__name__} does not."
             )
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the balancer is sound."""
-        check_stored_weights(self)
 
 
 def default_classifier(n_columns: int, seed: int) -> Any:

@@ -19,7 +19,9 @@ from stablepred._validation import FloatArray
 class WorstCase(Protocol):
     """A set of weights around the masses of the units."""
 
-    mass: FloatArray
+    @property
+    def mass(self) -> FloatArray:
+        """Of the units, with sum one."""
 
     def weights(
         self, losses: FloatArray, centre: FloatArray, pull: float
@@ -56,6 +58,7 @@ class ChiSquared:
     radius: float
 
     def weights(self, losses: FloatArray, *_: object) -> tuple[FloatArray, float]:
+        """The worst weights, and what is subtracted for their distance from the centre."""
         m, top = self.mass, losses.max()
         most = m[losses == top].sum()
         if most * (1 + self.radius) >= 1:
@@ -65,12 +68,13 @@ class ChiSquared:
             above = np.maximum(losses - eta, 0.0)
             return float(m @ above**2 / (m @ above) ** 2 - 1 - self.radius)
 
-        mean = m @ losses
-        low = mean - np.sqrt(m @ (losses - mean) ** 2 / self.radius)
-        q = m * np.maximum(losses - _root(excess, low, losses[losses < top].max()), 0.0)
+        mean = float(m @ losses)
+        low = mean - float(np.sqrt(m @ (losses - mean) ** 2 / self.radius))
+        q = m * np.maximum(losses - _root(excess, low, float(losses[losses < top].max())), 0.0)
         return q / q.sum(), 0.0
 
     def value(self, losses: FloatArray) -> float:
+        """The exact maximum."""
         return float(self.weights(losses)[0] @ losses)
 
 
@@ -86,6 +90,7 @@ class KullbackLeibler:
     radius: float
 
     def weights(self, losses: FloatArray, *_: object) -> tuple[FloatArray, float]:
+        """The worst weights, and what is subtracted for their distance from the centre."""
         m, below = self.mass, losses - losses.max()
         if -np.log(m[below == 0].sum()) <= self.radius:
             return _ties(losses, m), 0.0
@@ -95,7 +100,7 @@ class KullbackLeibler:
             q = tilted / tilted.sum()
             return float(np.exp(log_t) * (q @ below) - np.log(tilted.sum()) - self.radius)
 
-        low = high = 0.5 * np.log(2 * self.radius / (m @ (losses - m @ losses) ** 2))
+        low = high = 0.5 * float(np.log(2 * self.radius / (m @ (losses - m @ losses) ** 2)))
         while excess(low) > 0:
             low -= 1.0
         while excess(high) < 0:
@@ -104,6 +109,7 @@ class KullbackLeibler:
         return q / q.sum(), 0.0
 
     def value(self, losses: FloatArray) -> float:
+        """The exact maximum."""
         return float(self.weights(losses)[0] @ losses)
 
 
@@ -121,6 +127,7 @@ class Capped:
     def weights(
         self, losses: FloatArray, centre: FloatArray, pull: float
     ) -> tuple[FloatArray, float]:
+        """The worst weights, and what is subtracted for their distance from the centre."""
         m, cap, ratio = self.mass, self.cap, centre / self.mass
 
         def spread(eta: float) -> FloatArray:
@@ -133,6 +140,7 @@ class Capped:
         return q, 0.5 * pull * float((q - centre) ** 2 @ (1 / m))
 
     def value(self, losses: FloatArray) -> float:
+        """The exact maximum."""
         order = np.argsort(-losses)
         filled = np.minimum(np.cumsum((self.mass * self.cap)[order]), 1.0)
         return float(np.diff(filled, prepend=0.0) @ losses[order])
