@@ -60,6 +60,11 @@ class Decision:
         table = self.candidates.to_string(index=False, float_format="%.3f", na_rep="")
         return f"{table}\nchosen: {self.chosen}. {self.reason}"
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.candidates, f"{self.chosen}: {self.reason}", index=False)
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
