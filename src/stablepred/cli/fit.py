@@ -141,7 +141,7 @@ def _count(file: Any, columns: list[str], target: str, positive: str | None, est
 
 def _for_target(estimator: Any, outcome: Any, given: dict[str, Any]) -> Any:
     """The same method for a number, if the outcome is one."""
-    from stablepred.models.stable import StableRegressor
+    from stablepred import StableRegressor
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
     if given["skip_missing_target"]:
