@@ -11,6 +11,7 @@ over all of them; nothing outside this file and ``core/sharding.py`` needs to kn
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
 
@@ -79,6 +80,12 @@ class Sample:
         """The variable of each feature, in the order of the columns."""
         groups, columns = self.origin.groups, self.origin.columns
         return columns if groups is None else groups[columns]
+
+    @cached_property
+    def targets(self) -> Tensor:
+        """What a decoder should reconstruct, between 0 and 1 as its output is: (m, q)."""
+        bits = (self.x.square() == self.x).all(0).double()
+        return torch.where(self.shards.smallest(bits) > 0, self.x, 0.5 + self.x / 6)
 
     @property
     def device(self) -> torch.device:
