@@ -81,7 +81,7 @@ def _date_columns(X: Any) -> list[str]:
     return [repr(name) for name in columns if np.asarray(X[name][:1]).dtype.kind in "mM"]
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
+def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
     """Sample weights as an array: one per row, not negative, not all zero."""
     weight: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
     if (weight < 0).any():
