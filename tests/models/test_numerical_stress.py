@@ -354,9 +354,9 @@ CASES = [
         "the other rows hardly count, and nothing can be learned from a single row",
         lambda: one_row_of_weight(1e12),
         others={
-            "GBR": "warns: ConstantPrediction, Convergence",
+            "GBR": CONSTANT,
             "DLR": COLLAPSED,
-            "DGBR": ALL_THREE,
+            "DGBR": COLLAPSED,
             "from_paper": ALL_THREE,
             "Stable": CONSTANT,
         },
