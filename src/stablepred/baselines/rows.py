@@ -67,7 +67,7 @@ def encode_environments(
     if (rows > 0).sum() < 2:
         raise InputError(
             f"{name} needs several training environments, but every row with a positive weight has "
-            f"the label {str(known[rows.argmax()])!r}. Pass the labels of two or more, or none at all."
+            f"the label {str(known[rows.argmax()])!r}. Pass the labels of two or more, or none."
         )
     few = [(known[k], int(rows[k])) for k in np.flatnonzero((rows > 0) & (rows < x.shape[1]))]
     if few:
