@@ -271,7 +271,7 @@ def encode_table(
         notes.append(f"left out without a target: {rows}, first data row {first}")
     number = True if estimator is not None and is_regressor(estimator) else None
     outcome = learn_target(frame[target], positive, number=number)
-    if isinstance(outcome, NumberTarget) and is_classifier(estimator):
+    if isinstance(outcome, NumberTarget) and estimator is not None and is_classifier(estimator):
         raise InputError(
             f"target {target!r} is a number (many different ones, or fractions). Use a regressor "
             "such as StableRegressor, or recode it into two values."
@@ -288,7 +288,7 @@ def encode_table(
     typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
-    notes += _repeated_rows(frame)
+    notes += _repeated_rows(frame[[*encoder.used_columns, target]])
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
