@@ -22,11 +22,12 @@ from stablepred.io.atomic import check_writable, new_folder
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.preprocessing import tolerance_of_mean
 from stablepred.tables import counting
-from stablepred.tables.columns import FEW, NumberColumn, learn_column
+from stablepred.tables.columns import NumberColumn
 from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
 from stablepred.tables.engines import load_narwhals, open_frame
 from stablepred.tables.files import ParquetFile, TableFile
+from stablepred.tables.learning import FEW, learn_column
 from stablepred.tables.messages import (
     Note,
     check_columns,
