@@ -14,7 +14,8 @@ from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.comparison import Comparison, Difference, Interval
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.predictions import PlainTable
-from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
+from stablepred.evaluation.references import ConstantPredictor, Oracle, fit_references
+from stablepred.evaluation.shrinkage import shrinkage_line
 from stablepred.evaluation.verdict import methods_title, stability_verdict
 from stablepred.exceptions import InputError
 

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred._version import __version__
+from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError
 from stablepred.io.atomic import check_writable, new_folder
 from stablepred.io.save import MODEL_FILE, save, storable
@@ -54,6 +55,8 @@ class TableModel:
         Rows it was fitted on.
     base_rate : float
         Share of 1 among them: what a constant would predict.
+    references : References or None
+        The constant and the linear model of the same columns; None where rows were counted.
     """
 
     encoder: TableEncoder
@@ -61,6 +64,7 @@ class TableModel:
     estimator: Any
     rows: int
     base_rate: float
+    references: References | None = None
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Probabilities of 0 and 1, (n, 2); columns that are not used are ignored."""
@@ -132,6 +136,7 @@ class EncodedTable:
     features: pd.DataFrame
     y: NDArray[Any]
     count: FloatArray | None = None  # rows of the table that each one stands for, None if one
+    raw: pd.DataFrame | None = None  # the columns as they came
 
     def fit(self, estimator: Any) -> TableModel:
         """Fit an estimator; of a search the best one is kept. Counted rows need ``fit_table``."""
@@ -141,7 +146,8 @@ class EncodedTable:
             counted = PatternCounts(self.features, self.y, self.count)
             fitted = estimator.fit_table(counted, self.target.name)
         fitted = getattr(fitted, "best_estimator_", fitted)
-        return TableModel(self.encoder, self.target, fitted, self.rows, self.base_rate)
+        beside = None if self.raw is None else fit_references(self.raw, self.y)
+        return TableModel(self.encoder, self.target, fitted, self.rows, self.base_rate, beside)
 
     @property
     def rows(self) -> int:
@@ -172,7 +178,8 @@ def encode_table(
     outcome = learn_target(frame[target], positive)
     rest = frame.drop(columns=target)
     encoder = TableEncoder(drop=tuple(drop), overlap=overlap).fit(rest)
-    return EncodedTable(encoder, outcome, encoder.encode(rest)[0], outcome.encode(frame[target]))
+    raw, y = rest[encoder.used_columns], outcome.encode(frame[target])
+    return EncodedTable(encoder, outcome, encoder.encode(rest)[0], y, raw=raw)
 
 
 def fit_table(
