@@ -95,7 +95,7 @@ def test_errors_go_to_standard_output_and_the_table_beside(model, test_table, ca
         app(["evaluate", str(model), str(test_table), "--by", "region", "-o", "-"])
     assert done.value.code == 0
     out, err = capfd.readouterr()
-    assert out.startswith("environment,rows,rate,error,")
+    assert out.startswith("environment,rows,rate,predicted,error,")
     assert "RMSE by region" in err
 
 

@@ -5,7 +5,7 @@ from sklearn.linear_model import LogisticRegression
 
 from stablepred.data import SyntheticWorld
 from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
-from stablepred.evaluation.references import ConstantPredictor, Oracle, fit_references
+from stablepred.evaluation.references import ConstantPredictor, Oracle
 from stablepred.evaluation.shrinkage import beaten_by_shrinkage, gaps_closed, shrinkage_line
 from stablepred.exceptions import InputError
 

@@ -78,7 +78,8 @@ class DropReport:
     @property
     def verdict(self) -> str:
         """One sentence on what the loss comes from, and one for each reason for doubt."""
-        total, x, y = (self.parts.loc[name] for name in (TOTAL, X_MOVES, Y_CHANGES))
+        by_part = self.parts.T
+        total, x, y = by_part[TOTAL], by_part[X_MOVES], by_part[Y_CHANGES]
         (first, second), (before, after) = map(label, self.names), map(number, self.losses)
         change = f"from {before} in {first} to {after} in {second}"
         verb = "rises" if total["loss"] > 0 else "falls"
@@ -201,7 +202,7 @@ def explain_drop(
     draws = np.array(list(_resample(losses, basis, second, n_bootstrap, seed)))
     low, high = percentiles(draws, level)
     frame = pd.DataFrame(
-        {"loss": parts, "low": low, "high": high, "share": parts / parts[-1]},
+        {"loss": parts, "low": low, "high": high, "share": parts / (parts[-1] or np.nan)},
         index=[X_MOVES, TO_SHARED, FROM_SHARED, Y_CHANGES, TOTAL],
     )
     return DropReport(

@@ -58,7 +58,7 @@ def _innermost(model: Any) -> tuple[list[str], Any]:
         elif isinstance(getattr(model, "steps", None), list) and model.steps:
             names += [_name(step) for _, step in model.steps[:-1]]
             model = model.steps[-1][1]
-        elif not hasattr(model, "get_params") and hasattr(model, "estimator"):
+        elif hasattr(model, "encoder") and hasattr(model, "estimator"):
             model = model.estimator  # of a model of raw rows
         else:
             return names, model

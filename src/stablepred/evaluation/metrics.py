@@ -240,7 +240,7 @@ def check_interval(level: float, n_bootstrap: int) -> None:
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:
     """Errors and their summaries with percentile intervals; ``draws`` is (draws, E)."""
-    point, draws = _add_summaries(errors.to_numpy(dtype=np.float64)), _add_summaries(draws)
+    point, draws = add_summaries(errors.to_numpy(dtype=np.float64)), add_summaries(draws)
     return _frame(errors.index, point, draws, level)
 
 
@@ -255,12 +255,12 @@ def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int)
         )
     if not np.isfinite(values).all():
         raise InputError(f"the errors per seed must be finite numbers, but are\n{runs}")
-    values = _add_summaries(values)
+    values = add_summaries(values)
     rows = numpy_generator(seed, "seeds").integers(0, len(values), (n_bootstrap, len(values)))
     return _frame(map(str, runs.columns), values.mean(axis=0), values[rows].mean(axis=1), level)
 
 
-def _add_summaries(errors: FloatArray) -> FloatArray:
+def add_summaries(errors: FloatArray) -> FloatArray:
     """Average, stability and worst error after those of the environments, if there are several."""
     several = errors.shape[-1] > 1
     return np.concatenate([errors, summarise(errors)], axis=-1) if several else errors

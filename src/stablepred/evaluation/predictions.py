@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-
 from sklearn.base import is_classifier
 
 from stablepred.exceptions import InputError
@@ -175,7 +174,7 @@ def _check_predictions(predicted: Any, table: Table, *, bounded: bool) -> FloatA
             f"predictions for environment {table.name!r} must be one column of {len(table.X)} "
             f"{'probabilities' if bounded else 'numbers'}, but have shape {values.shape}."
         )
-    if not np.isfinite(values).all():
+    if not bounded and not np.isfinite(values).all():
         raise InputError(f"predictions for environment {table.name!r} must be finite numbers.")
     if bounded and not ((values >= 0.0) & (values <= 1.0)).all():
         raise InputError(

@@ -65,8 +65,8 @@ class References:
 
     def predictors(self) -> dict[str, Callable[[Any], FloatArray]]:
         """The linear model, where there is one, and the constant, as functions of X by name."""
-        found = {"constant": self.predict_constant}
-        return found if self.encoder is None else {self.linear_name: self.predict_linear} | found
+        linear = {} if self.encoder is None else {self.linear_name: self.predict_linear}
+        return {**linear, "constant": self.predict_constant}
 
     def predict_linear(self, X: Any) -> FloatArray:
         """P(y = 1) or the expected outcome, (n,); of more than two classes (n, k)."""
@@ -116,7 +116,7 @@ def fit_references(
 
     Returns
     -------
-    References
+    found : References
     """
     labels = np.asarray(y)
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
@@ -130,7 +130,7 @@ def fit_references(
         classifier = len(values) <= 2 or labels.dtype.kind not in "iuf"
     k = len(values) if classifier else 0
     if k == 1:
-        raise InputError(f"y must have two classes or more, but is always {values[0]!r}.")
+        raise InputError(f"y must have two classes or more, but is always {values[0]}.")
     target = codes if k else labels.astype(np.float64)
     encoder, z, note = _fit_encoder(frame)
     fit, errors = _fit_and_measure(z, target, mass, k, cv, random_state)
@@ -248,8 +248,10 @@ def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
         if lacking := [name for name in columns if name not in at]:
             raise InputError(f"the references were fitted on columns {lacking}, which X lacks.")
         frame = frame.iloc[:, [at[name] for name in columns]]
-    return frame.set_axis([f"x{j}" for j in range(frame.shape[1])], axis=1)
-
+    names = columns or [f"x{j}" for j in range(frame.shape[1])]
+    if len(names) != frame.shape[1]:
+        raise InputError(f"X must have the {len(names)} columns of training, not {frame.shape[1]}.")
+    return frame.set_axis(names, axis=1)
 
 
 class ConstantPredictor:

@@ -17,6 +17,7 @@ import pandas as pd
 from stablepred._random import RandomState, root_seed
 from stablepred.evaluation.breakers import rank_breakers
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
+from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
@@ -80,12 +81,15 @@ class StabilityReport:
         share = self.facts.effective_share
         return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file of aggregates, complete or not at all."""
+    def to_html(self, path: str | os.PathLike[str], drop: DropReport | None = None) -> None:
+        """Write the report as one HTML file of aggregates, complete or not at all.
+
+        ``drop`` is what `explain_drop` returned, for a section of its own.
+        """
         from stablepred.html.page import write_page
         from stablepred.html.stability import stability_page
 
-        write_page(stability_page(self), path)
+        write_page(stability_page(self, drop), path)
 
     def to_frame(self) -> pd.DataFrame:
         """Errors with intervals and calibration by environment, and their summary."""
@@ -201,7 +205,7 @@ def stability_report(
     comparison, draws = compare(methods, beside, tables, metric, level, n_bootstrap, seed, notes)
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
-    asked = hasattr(model, "predict_proba") or callable(model)
+    asked = any(hasattr(model, name) for name in ("predict_proba", "predict", "__call__"))
     probability = np.concatenate([predicted[table.name] for table in tables])
     outcome = np.concatenate([table.y for table in tables]).astype(np.float64)
     frame = interval_frame(errors, draws, level)

@@ -5,7 +5,7 @@ difference excludes zero.
 """
 
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
-from stablepred.evaluation.comparison import Comparison, Difference, Interval
+from stablepred.evaluation.comparison import LINEAR, Comparison, Difference, Interval
 
 SMALL_SHARE = 0.05  # below this effective share a result rests on few rows
 NAMES = {"LR": "logistic regression", "ridge": "ridge regression", "constant": "a constant"}
@@ -24,7 +24,9 @@ def stability_verdict(
     rival = _best_rival(comparison)
     if rival is not None:
         sentences = [recommend(model, rival, error, level)]
-        others = [d for d in comparison.differences if d.role != "oracle" and d is not rival]
+        beaten = rival.average.sign > 0 and rival.role in LINEAR  # pulled or not
+        without = ("oracle", "shrunk") if beaten else ("oracle",)
+        others = [d for d in comparison.differences if d.role not in without and d is not rival]
         better = [
             _name(d) for d in others if d.stability and d.average.sign == d.stability.sign == 1
         ]

@@ -29,6 +29,7 @@ Style = tuple[str, str]  # shape of the marks of a method, class of its colour
 ROLES: dict[str, Style] = {
     "model": ("circle", "c-model"),
     "LR": ("square", "c-lr"),
+    "ridge": ("square", "c-lr"),
     "constant": ("cross", "c-constant"),
     "oracle": ("diamond", "c-oracle"),
 }
