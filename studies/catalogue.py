@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from studies.continuous import ContinuousStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
 from studies.real import RealStudy
@@ -12,6 +13,7 @@ OTHERS: dict[str, type[Study]] = {
     "tuning-study": TuningStudy,
     "real": RealStudy,
     "natural": NaturalStudy,
+    "continuous": ContinuousStudy,
 }
 NAMES = [*FIGURES, EVERYTHING, *OTHERS]
 

@@ -61,7 +61,7 @@ __all__ = [
 __getattr__, __dir__ = _attach(
     __name__,
     {
-        "stablepred": "data search theory exceptions",
+        "stablepred": "data plotting search theory exceptions",
         "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
         "stability_error worst_error",
         "stablepred.evaluation.drop": "explain_drop",

@@ -93,7 +93,7 @@ def test_a_table_beside_itself_has_nothing_to_explain():
     model = LogisticRegression().fit(x, y)
     report = explain_drop(model, (x, y), (x, y), n_bootstrap=40)
     np.testing.assert_allclose(report.parts["loss"], 0, atol=0.005)  # the folds differ
-    assert report.shared == pytest.approx(1, abs=0.01)
+    assert report.shared == pytest.approx(1, abs=0.05)
     assert report.verdict.startswith("The loss changes by no more than chance, from ")
 
 
@@ -104,7 +104,7 @@ def test_it_reads_as_a_sentence_and_tables(both):
     assert report.verdict.startswith("The loss rises, from 0.1")
     assert "because Y given X changes (" in report.verdict
     assert "Y changes mostly with x1 and x4." in report.verdict
-    assert report._repr_html_().startswith("<p>The loss rises")
+    assert report._repr_html_().count("<table") == 2
     assert report.to_frame() is not report.parts
 
 

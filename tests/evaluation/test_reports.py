@@ -90,7 +90,7 @@ def test_predictions_alone_have_errors_but_no_answer_to_what_breaks_them(model, 
 def test_the_report_reads_as_text(report):
     text = str(report)
     assert text.startswith(report.verdict)
-    assert f"<p>{report.verdict}</p><style" in report._repr_html_()
+    assert f"<p>{report.verdict}</p><table" in report._repr_html_()
     assert "worst in r=0.1" in text
     assert "What breaks it in r=0.1" in text
     assert "Stability_Error" in text

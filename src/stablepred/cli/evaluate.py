@@ -61,11 +61,10 @@ def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
     from stablepred.evaluation.comparison import compare
     from stablepred.evaluation.facts import model_facts
     from stablepred.evaluation.metrics import Metric, add_summaries, interval_frame
-    from stablepred.evaluation.predictions import predict_outcomes
     from stablepred.evaluation.verdict import stability_verdict
 
     found, facts = loaded.environments, model_facts(loaded.model.estimator)
-    predicted = predict_outcomes(loaded.model.estimator, found)
+    predicted = {e.name: loaded.model.expected(e.X) for e in found}
     metric, methods = Metric.of("rmse"), {facts.name: predicted}
     comparison, draws = compare(methods, loaded.references, found, metric, 0.95, 500, seed)
     frame = interval_frame(comparison.errors.iloc[0], draws, 0.95)

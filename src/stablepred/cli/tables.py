@@ -17,12 +17,12 @@ from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say, working
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
-from stablepred.tables.columns import Note
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import listed, unknown_column
-from stablepred.tables.table_model import TableModel
+from stablepred.tables.messages import Note, listed, unknown_column
+from stablepred.tables.table_model import TableEnvironment, TableModel
+from stablepred.tables.target import ClassTarget
 from stablepred.worlds.environment import Environment
 
 # The encoded outcome in a frame of raw columns; no column of a file has a line break in its name.
@@ -116,6 +116,11 @@ def load_environments(
     What is ``comparing`` environments needs two of them.
     """
     model = load_model(folder)
+    if isinstance(model.target, ClassTarget):
+        raise InputError(
+            f"target {model.target.name!r} has {len(model.target.values)} classes; only two, or a "
+            "number, can be compared across environments. Use 'stablepred predict'."
+        )
     if by is not None and len(paths) > 1:
         raise InputError("several files are an environment each; --by cuts a single file.")
     if bins is not None and by is None:
@@ -135,7 +140,7 @@ def load_environments(
     for path in paths:
         frame = _read_labelled(model, path, outcome, by)
         y = model.target.encode(frame[outcome])
-        features, unexpected = model.encoder.encode(frame)
+        features, unexpected = model.features(frame)
         surprises += unexpected
         raw.append(frame[model.encoder.used_columns].assign(**{OUTCOME: y}))
         beside = _predict_references(model, frame)
@@ -148,7 +153,7 @@ def load_environments(
             for line in groups.notes:
                 say(line)
         for name, k in rows.items():
-            found.append(Environment(name, features[k], y[k]))
+            found.append(TableEnvironment(name, features[k], y[k]))
             for role, predicted in beside.items():
                 references[role][name] = predicted[k]
     for line in note_lines(surprises):
@@ -175,7 +180,8 @@ def explain_change(
         for rows, name in zip((before.rows, loaded.rows), names, strict=True)
     )
     with warnings_as_lines(), working("comparing the two tables"):
-        return explain_drop(loaded.model, a, b, random_state=seed)
+        model = loaded.model
+        return explain_drop(lambda X: model.expected(model.features(X)[0]), a, b, random_state=seed)
 
 
 def _predict_references(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any]:

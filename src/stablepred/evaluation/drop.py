@@ -13,7 +13,6 @@ weighted by pi and rows of Q by 1 - pi: no model of the loss is needed, and no w
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -124,9 +123,9 @@ class DropReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The sentence and both tables, for notebooks."""
-        tables = (t.style.format(precision=3).to_html() for t in (self.parts, self.variables))
-        return f"<p>{escape(self.verdict)}</p>{''.join(tables)}"
+        from stablepred.html.fragments import table
+
+        return table(self.parts, self.verdict) + table(self.variables)
 
 
 def is_chance(part: pd.Series) -> bool:

@@ -174,17 +174,23 @@ def _hold_out(target: npt.NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any
 
 
 def cross_validate(
-    estimator: Any, X: pd.DataFrame, y: npt.NDArray[Any], *, cv: int = 3, random_state: int = 0
+    estimator: Any,
+    X: pd.DataFrame,
+    y: npt.NDArray[Any],
+    *,
+    n_classes: int = 2,
+    cv: int = 3,
+    random_state: int = 0,
 ) -> float:
     """RMSE of an estimator on the held-out rows on which `fit_references` measured its own.
 
-    ``y`` is 0/1 for what has ``predict_proba``, else numbers. NaN where no rows can be held out.
+    NaN where no rows can be held out.
     """
-    k = 2 if hasattr(estimator, "predict_proba") else 0
-    few, folds = _hold_out(y, k, cv, random_state)
+    target = np.unique(y, return_inverse=True)[1] if n_classes else y
+    few, folds = _hold_out(target, n_classes, cv, random_state)
     if not folds:
         return float("nan")
-    X, y, predicted = X.iloc[few], y[few], np.empty(len(few))
+    X, y, predicted = X.iloc[few], y[few], np.empty((len(few), max(n_classes, 1)))
     for rows, others in folds:
         model = clone(estimator)
         if "checkpoint" in model.get_params(deep=False):
@@ -192,9 +198,9 @@ def cross_validate(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit on all rows has reported them
             model.fit(X.iloc[rows], y[rows])
-            found = model.predict_proba if k else model.predict
-            predicted[others] = np.reshape(found(X.iloc[others]), (len(others), -1))[:, -1]
-    return float(np.sqrt(np.mean((y - predicted) ** 2)))
+            found = model.predict_proba if n_classes else model.predict
+            predicted[others] = np.reshape(found(X.iloc[others]), (len(others), -1))
+    return _errors(target[few], np.ones(len(few)), n_classes, predicted)["rmse"]
 
 
 def _errors(

@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -116,9 +115,9 @@ class StabilityReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        """The verdict and the table, for notebooks."""
-        table = self.errors.style.format(precision=3, na_rep="").to_html()
-        return f"<p>{escape(self.verdict)}</p>{table}"
+        from stablepred.html.fragments import table
+
+        return table(self.errors, self.verdict)
 
 
 def stability_report(

@@ -2,8 +2,8 @@
 
 from stablepred._text import interval, label, percent, signed
 from stablepred.evaluation.drop import DropReport
-from stablepred.html.charts import MOST_ROWS
 from stablepred.html.page import Format, Section, table_of
+from stablepred.plotting.rows import MOST_ROWS
 
 
 def drop_section(report: DropReport) -> Section:
