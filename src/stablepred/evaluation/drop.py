@@ -125,7 +125,7 @@ class DropReport:
     def _repr_html_(self) -> str:
         from stablepred.html.fragments import table
 
-        return table(self.parts, self.verdict) + table(self.variables)
+        return table(self.parts, self.verdict) + table(self.variables, "Variables")
 
 
 def is_chance(part: pd.Series) -> bool:
