@@ -94,7 +94,8 @@ def test_what_reads_and_writes_files_knows_no_estimator():
 
 def test_evaluation_sees_models_as_objects_and_knows_no_estimator():
     above = {"models", "heads", "evidence", "baselines", "search", "distributed", "cli"}
-    assert {m for m in imports_of("evaluation") if m.split(".")[0] in above} == set()
+    found = {m for m in imports_of("evaluation") if m.split(".")[0] in above}
+    assert found <= {"baselines.methods"}  # the list of methods that comparisons name
     assert "validation.search" not in imports_of("evaluation")
 
 
