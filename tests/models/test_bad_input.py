@@ -358,7 +358,7 @@ def test_an_unknown_choice_is_refused_with_the_allowed_ones(name, params, allowe
 
 
 def test_one_inner_fold_is_refused(table):
-    with pytest.raises(InputError, match="cv must be at least 2"):
+    with pytest.raises(InputError, match="cv must be an integer of at least 2"):
         GBRClassifier(cv=1).fit(table.x, table.y)
 
 

@@ -28,7 +28,7 @@ def stress(
     from stablepred.evaluation.reports import stress_test
 
     check_file(output, force=force)
-    fitted, (rows,) = load_environments(model, [table], target)
+    fitted, (rows,), *_ = load_environments(model, [table], target)
     with warnings_as_lines(), working("resampling rows for each feature"):
         found = stress_test(
             fitted.expected(rows.X), fitted.numbers(rows.X), rows.y, random_state=seed

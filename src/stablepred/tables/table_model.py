@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 
 from stablepred._validation import warn_user
 from stablepred._version import __version__
+from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable, new_folder
 from stablepred.io.save import MODEL_FILE, save, storable
@@ -77,6 +78,8 @@ class TableModel:
         most frequent one, or the mean.
     typed : bool
         Whether the estimator encodes the columns itself, and takes them as numbers and categories.
+    references : References or None
+        The constant and the linear model of the same columns; None where rows were counted.
     """
 
     encoder: TableEncoder
@@ -85,6 +88,7 @@ class TableModel:
     rows: int
     base_rate: float
     typed: bool = False
+    references: References | None = None
 
     def features(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
         """New rows as the estimator takes them, and what was not expected in them."""
@@ -216,6 +220,7 @@ class EncodedTable:
     features: pd.DataFrame
     y: NDArray[Any]
     count: FloatArray | None = None  # rows of the table that each one stands for, None if one
+    raw: pd.DataFrame | None = None  # the columns as they came
     typed: bool = False  # the features are columns as they come
 
     def fit(self, estimator: Any) -> TableModel:
@@ -226,8 +231,12 @@ class EncodedTable:
             counted = PatternCounts(self.features, self.y, self.count)
             fitted = estimator.fit_table(counted, self.target.name)
         fitted = getattr(fitted, "best_estimator_", fitted)
+        beside = None
+        if self.raw is not None:
+            classes = not isinstance(self.target, NumberTarget)
+            beside = fit_references(self.raw, self.y, classifier=classes)
         parts = self.encoder, self.target, fitted
-        return TableModel(*parts, self.rows, self.base_rate, self.typed)
+        return TableModel(*parts, self.rows, self.base_rate, self.typed, beside)
 
     @property
     def rows(self) -> int:
@@ -293,7 +302,8 @@ def encode_table(
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
-    return EncodedTable(encoder, outcome, features, y, typed=typed)
+    raw = rest[encoder.used_columns]
+    return EncodedTable(encoder, outcome, features, y, typed=typed, raw=raw)
 
 
 def _repeated_rows(frame: pd.DataFrame) -> list[str]:
