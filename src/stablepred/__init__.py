@@ -26,7 +26,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.dlr import DLRClassifier
     from stablepred.models.gbr import GBRClassifier
     from stablepred.models.selector import StableFeatureSelector
-    from stablepred.models.stable import StableClassifier
+    from stablepred.models.stable import StableClassifier, StableRegressor
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
     from stablepred.tables.encoder import TableEncoder
 
@@ -42,6 +42,7 @@ __all__ = [
     "OverlapFilter",
     "StableClassifier",
     "StableFeatureSelector",
+    "StableRegressor",
     "TableEncoder",
     "__version__",
     "average_error",
@@ -68,7 +69,7 @@ __getattr__, __dir__ = _attach(
         "stablepred.models.dlr": "DLRClassifier",
         "stablepred.models.gbr": "GBRClassifier",
         "stablepred.models.selector": "StableFeatureSelector",
-        "stablepred.models.stable": "StableClassifier",
+        "stablepred.models.stable": "StableClassifier StableRegressor",
         "stablepred.core.frozen": "FrozenWeights",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
         "stablepred.tables.encoder": "TableEncoder",
