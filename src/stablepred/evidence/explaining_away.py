@@ -25,7 +25,7 @@ from scipy.stats import norm
 from torch import Tensor
 
 from stablepred.evidence.base import FloatArray, Scores
-from stablepred.heads.ridge import Linear, Pairwise, Regression, fit_ridge
+from stablepred.heads.ridge import Linear, Pairwise, Products, Regression, fit_ridge
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample
@@ -89,7 +89,9 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
         count = max(1, len(witnesses) // DISMISSED_AT_ONCE)
         dismissed = doubtful[np.argsort(z[doubtful], kind="stable")][:count]
         witnesses = np.delete(witnesses, dismissed)
-    judged = [_judge(sample, outcome, witnesses, model.pairs, j) for j in range(sample.n_features)]
+    judged = [
+        _judge(sample, outcome, witnesses, model.products, j) for j in range(sample.n_features)
+    ]
     return np.array([z for z, _ in judged]), np.array([expected for _, expected in judged])
 
 
@@ -103,7 +105,7 @@ def _score_witnesses(sample: Sample, witnesses: IndexArray, model: Regression) -
     """Each witness against the others, which are one Newton step away from the joint fit."""
     x, outcome = sample.x[:, witnesses], model.outcome
     beta = torch.as_tensor(model.beta, device=sample.device)
-    design = Linear(outcome, model.pairs).expand(x)
+    design = Linear(outcome, model.products).expand(x)
     design = torch.cat([design, torch.ones_like(design[:, :1])], dim=1)
     weight = sample.copies * outcome.curvature(design @ beta, sample.y)
     curvature = design.T @ (weight[:, None] * design)
@@ -111,17 +113,17 @@ def _score_witnesses(sample: Sample, witnesses: IndexArray, model: Regression) -
     curvature.diagonal()[-1] += 1e-8
     inverse = torch.linalg.inv(curvature)
     z = np.empty(len(witnesses))
-    for j, own in enumerate(_columns_of_each(model.pairs, len(witnesses))):
+    for j, own in enumerate(_columns_of_each(model.products, len(witnesses))):
         others = beta - inverse[:, own] @ torch.linalg.solve(inverse[own][:, own], beta[own])
         others[own] = 0
         z[j] = _opposition(sample, outcome, design[:, own] @ beta[own], design @ others)
     return z
 
 
-def _columns_of_each(pairs: tuple[tuple[int, int], ...], count: int) -> list[list[int]]:
+def _columns_of_each(products: Products, count: int) -> list[list[int]]:
     """For each of so many variables the columns of the design that it is part of."""
     own = [[j] for j in range(count)]
-    for c, (a, b) in enumerate(pairs):
+    for c, (a, b) in enumerate(products):
         own[a].append(count + c)
         own[b].append(count + c)
     return own
@@ -147,7 +149,7 @@ def _judge(
     sample: Sample,
     outcome: Outcome,
     witnesses: IndexArray,
-    pairs: tuple[tuple[int, int], ...],
+    products: Products,
     j: int,
 ) -> tuple[float, float]:
     """The z of one variable against the other witnesses, and what a cause would have."""
@@ -155,7 +157,7 @@ def _judge(
     if len(others) == 0:
         return 0.0, 0.0
     own = sample.x[:, j]
-    base = _without(outcome, pairs, witnesses, j).expand(sample.x[:, others])
+    base = _without(outcome, products, witnesses, j).expand(sample.x[:, others])
     alone = fit_ridge(base, sample, outcome, RIDGE, tol=TOL)
     evidence = base @ alone[:-1] + alone[-1]
     partners = _find_partners(sample, outcome, j, others, evidence)
@@ -171,12 +173,10 @@ def _judge(
     return z, _expect(sample, outcome, own, effect, rest, evidence)
 
 
-def _without(
-    outcome: Outcome, pairs: tuple[tuple[int, int], ...], witnesses: IndexArray, j: int
-) -> Linear:
+def _without(outcome: Outcome, products: Products, witnesses: IndexArray, j: int) -> Linear:
     """The form on the witnesses but ``j``."""
     position = {int(v): k for k, v in enumerate(witnesses[witnesses != j])}
-    named = [(int(witnesses[a]), int(witnesses[b])) for a, b in pairs]
+    named = [(int(witnesses[a]), int(witnesses[b])) for a, b in products]
     return Linear(outcome, tuple((position[a], position[b]) for a, b in named if j not in (a, b)))
 
 
@@ -259,7 +259,7 @@ def largest_dependence(sample: Sample, outcome: Outcome, causes: BoolArray) -> f
     bounded = scores.clamp(-LARGEST_SCORE, LARGEST_SCORE)
     mean = outcome.inverse_link(scores)
     shapes = torch.stack([bounded, mean, scores.sign(), bounded.abs()], dim=1)
-    signal = torch.cat([Linear(outcome, model.pairs).expand(inside), shapes], dim=1)
+    signal = torch.cat([Linear(outcome, model.products).expand(inside), shapes], dim=1)
     ones, y = torch.ones_like(signal[:, :1]), sample.y[:, None]
     root = sample.copies.sqrt()[:, None]
     given = torch.cat([ones, y, signal, signal * y], dim=1) * root

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from stablepred.heads.boosting import Boosting
 from stablepred.heads.folds import Folds, Model
-from stablepred.heads.ridge import Linear, Pairwise
+from stablepred.heads.ridge import Linear, Pairwise, Threeway, screen_triples
 from stablepred.io.save import storable
 from stablepred.sample import Sample
 
@@ -136,15 +136,24 @@ def fit_default(sample: Sample, folds: Folds) -> Fitted:
 
 
 def fit_base(sample: Sample, folds: Folds) -> Fitted:
-    """The linear model, or the one with products where that is clearly better."""
+    """The linear model, or one with products of two or three where that is clearly better."""
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_base)
     linear = fit_path(Linear(folds.outcome), sample, folds)
     if folds.is_empty:
         return linear
     pairs = fit_path(Pairwise(folds.outcome), sample, folds)
-    gain = folds.losses(linear.held_out) - folds.losses(pairs.held_out)
-    return pairs if folds.exceeds(gain, CLEARLY) else linear
+    best = _take_if_clearly_better(pairs, linear, folds)
+    form = Pairwise(folds.outcome).prepare(sample)
+    if screen_triples(form, sample):
+        triples = fit_path(Threeway(folds.outcome), sample, folds)
+        best = _take_if_clearly_better(triples, best, folds)
+    return best
+
+
+def _take_if_clearly_better(richer: Fitted, simpler: Fitted, folds: Folds) -> Fitted:
+    gain = folds.losses(simpler.held_out) - folds.losses(richer.held_out)
+    return richer if folds.exceeds(gain, CLEARLY) else simpler
 
 
 def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fitted]) -> Fitted:
