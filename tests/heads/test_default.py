@@ -31,7 +31,7 @@ def test_a_straight_line_gets_a_linear_model():
     x = rng.normal(size=(300, 3))
     fitted, *_ = fit(x, x[:, 0] + 0.5 * rng.normal(size=300), GAUSSIAN)
     assert isinstance(fitted.model, Regression)
-    assert fitted.model.pairs == ()
+    assert fitted.model.products == ()
     np.testing.assert_allclose(fitted.model.beta, [1, 0, 0, 0], atol=0.1)
 
 
@@ -39,7 +39,7 @@ def test_a_product_gets_a_model_with_this_product():
     rng = np.random.default_rng(1)
     x = rng.normal(size=(300, 3))
     fitted, *_ = fit(x, x[:, 0] * x[:, 2] + 0.5 * rng.normal(size=300), GAUSSIAN, fit_base)
-    assert (0, 2) in fitted.model.pairs
+    assert (0, 2) in fitted.model.products
 
 
 def test_a_step_gets_boosting_and_the_mixture_is_of_both():

@@ -1,5 +1,7 @@
 """Ridge regression by Newton steps: scikit-learn's models, over a path, with and without products."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,8 +14,10 @@ from stablepred.heads.ridge import (
     Linear,
     Pairwise,
     Regression,
+    Threeway,
     fit_ridge,
-    screen_products,
+    screen_pairs,
+    screen_triples,
 )
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
@@ -126,32 +130,34 @@ def interacting(kind, n=600, seed=1):
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_the_product_that_acts_is_found_first(kind):
     sample, outcome = interacting(kind), OUTCOMES[kind]
-    assert screen_products(Linear(outcome), sample)[0] == (1, 3)
+    assert screen_pairs(Linear(outcome), sample)[0] == (1, 3)
     form = Pairwise(outcome).prepare(sample)
-    assert form.pairs[0] == (1, 3)
-    assert (1, 3) not in screen_products(form, sample)  # once in, it is explained
+    assert form.products[0] == (1, 3)
+    assert (1, 3) not in screen_pairs(form, sample)  # once in, it is explained
 
 
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_hardly_any_product_is_found_where_none_acts(kind):
-    found = [len(Pairwise(OUTCOMES[kind]).prepare(make_rows(kind, seed=s)).pairs) for s in range(4)]
+    found = [len(Pairwise(OUTCOMES[kind]).prepare(make_rows(kind, seed=s)).products) for s in range(4)]
     assert np.mean(found) < 1
+
+
+@pytest.mark.parametrize("kind", OUTCOMES)
+def test_the_product_of_three_that_acts_is_found_and_else_none(kind):
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(800, 5))
+    y = x[:, 0] + x[:, 1] * x[:, 2] * x[:, 4] + rng.normal(size=800)
+    sample = sample_of(x, (y > 0).astype(float) if kind == "binary" else y)
+    assert (1, 2, 4) in Threeway(OUTCOMES[kind]).prepare(sample).products
+    other = make_rows(kind, n=800)
+    assert screen_triples(Linear(OUTCOMES[kind]), other) == []
 
 
 def test_columns_of_one_variable_have_no_product():
     sample = interacting("gaussian")
-    origin = sample.origin.__class__(
-        sample.origin.names,
-        sample.origin.columns,
-        sample.origin.index,
-        sample.origin.present,
-        sample.origin.n_rows,
-        np.array([0, 1, 2, 1, 3]),
-    )
-    sample = sample.__class__(
-        sample.x, sample.y, sample.mass, sample.copies, origin, [], sample.shared
-    )
-    assert (1, 3) not in screen_products(Linear(GAUSSIAN), sample)
+    origin = replace(sample.origin, groups=np.array([0, 1, 2, 1, 3]))
+    assert (1, 3) not in screen_pairs(Linear(GAUSSIAN), replace(sample, origin=origin))
+    assert (1, 3) in screen_pairs(Linear(GAUSSIAN), sample)
 
 
 def test_a_regression_that_does_not_fit_its_columns_is_refused():
