@@ -64,15 +64,18 @@ def test_causes_explain_each_other_away_and_a_copy_of_the_outcome_does_not(seed)
 
 @pytest.mark.parametrize("number", [False, True])
 def test_a_cause_is_opposed_by_the_others_and_a_selected_variable_is_not(number):
-    x, y = selected(1500, 0, number)
-    assert np.abs(np.corrcoef(x[:, 3], y)[0, 1]) > 0.15  # tied to y all the same
-    scores = ask(x, y, outcome=GAUSSIAN if number else BINARY)
-    assert (scores.score[:3] > CAUSE_Z).all()
-    assert (scores.score[3:] < CAUSE_Z).all()
-    assert (scores.leaning[:3] < 0.1).all()
-    assert (scores.leaning[3:] > 0.5).all()
-    assert scores.stable.tolist() == [True, True, True, False, False]
-    assert scores.trust > 0.9
+    leaning = []
+    for seed in range(3):
+        x, y = selected(1500, seed, number)
+        assert np.abs(np.corrcoef(x[:, 3], y)[0, 1]) > 0.15  # tied to y all the same
+        scores = ask(x, y, outcome=GAUSSIAN if number else BINARY)
+        assert (scores.score[:3] > CAUSE_Z).all()
+        assert (scores.score[3:] < CAUSE_Z).all()
+        assert (scores.leaning[:3] < 0.1).all()
+        assert scores.stable.tolist() == [True, True, True, False, False]
+        assert scores.trust > 0.9
+        leaning.extend(scores.leaning[3:])
+    assert np.median(leaning) > 0.9
 
 
 def test_natural_dependence_gives_low_trust():

@@ -129,7 +129,7 @@ def check_selection(model: Any) -> None:
         raise ValueError(f"the masks must be {p} booleans")
     if len(attribute(model, "variables_")) != p:
         raise ValueError(f"variables_ must have one row for each of {p} columns")
-    if vars(attribute(model, "encoder_")).get("variables_") is None:
+    if "columns_" not in vars(attribute(model, "encoder_")):
         raise ValueError("encoder_ must be fitted")
 
 
