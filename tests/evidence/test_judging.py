@@ -83,7 +83,9 @@ def test_the_first_kind_with_a_probability_says_what_is_stable_and_how_far_to_tr
 
 def test_a_variable_is_called_noisy_only_if_it_probably_is(sample):
     def label(trust):
-        return ask(sample, Told("a", [True, False, False], [0.01, 0.5, 0.99], trust)).labels.tolist()
+        return ask(
+            sample, Told("a", [True, False, False], [0.01, 0.5, 0.99], trust)
+        ).labels.tolist()
 
     assert label(1.0) == ["stable", "undecided", "noisy"]
     assert label(0.5) == ["stable", "undecided", "undecided"]

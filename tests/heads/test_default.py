@@ -68,7 +68,9 @@ def test_without_columns_the_prediction_is_the_mean():
     rng = np.random.default_rng(4)
     y = (rng.random(60) < 0.3).astype(float)
     fitted, *_ = fit(np.empty((60, 0)), y, BINARY)
-    assert fitted.model.predict(torch.empty(5, 0).double()).tolist() == pytest.approx([y.mean()] * 5)
+    assert fitted.model.predict(torch.empty(5, 0).double()).tolist() == pytest.approx(
+        [y.mean()] * 5
+    )
     assert len(fitted.on_folds) == 3
 
 

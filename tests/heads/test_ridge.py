@@ -138,7 +138,9 @@ def test_the_product_that_acts_is_found_first(kind):
 
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_hardly_any_product_is_found_where_none_acts(kind):
-    found = [len(Pairwise(OUTCOMES[kind]).prepare(make_rows(kind, seed=s)).products) for s in range(4)]
+    found = [
+        len(Pairwise(OUTCOMES[kind]).prepare(make_rows(kind, seed=s)).products) for s in range(4)
+    ]
     assert np.mean(found) < 1
 
 

@@ -19,7 +19,9 @@ def test_slopes_and_curvature_are_the_differences_of_the_loss(rows):
     scores, y = rows
     step = 1e-4
     low, middle, high = (GAUSSIAN.losses(scores + s, y) for s in (-step, 0, step))
-    torch.testing.assert_close(GAUSSIAN.slopes(scores, y), (high - low) / (2 * step), atol=1e-7, rtol=0)
+    torch.testing.assert_close(
+        GAUSSIAN.slopes(scores, y), (high - low) / (2 * step), atol=1e-7, rtol=0
+    )
     second = (high - 2 * middle + low) / step**2
     torch.testing.assert_close(GAUSSIAN.curvature(scores, y), second, atol=1e-6, rtol=0)
     assert float(GAUSSIAN.curvature(scores, y).max()) <= GAUSSIAN.bound

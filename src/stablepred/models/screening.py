@@ -43,8 +43,9 @@ from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
-from stablepred.sample import Origin, Sample, make_sample
+from stablepred.sample import Origin, Sample, count_rows, make_sample
 from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
+from stablepred.tables.scaled import distinct_values, moments
 from stablepred.weights.raw import RawBalance
 
 # Of the weights under which effects are measured.
@@ -186,8 +187,8 @@ def read_number(rows: Rows) -> Target:
         raise InputError(
             "Input y contains NaN, infinity or a value too large; leave such rows out."
         )
-    mean = float(np.average(values[present], weights=rows.weight[present]))
-    scale = float(np.average((values[present] - mean) ** 2, weights=rows.weight[present]) ** 0.5)
+    # Of the distinct values, so that neither their order nor copies change the last bits.
+    mean, scale = moments(*distinct_values(values[present], count_rows(rows.weight[present])))
     if not scale > 1e-12 * max(abs(mean), 1e-300):
         raise InputError(f"y is {mean:g} in every row, so there is nothing to learn.")
     return Target(GAUSSIAN, np.where(present, (values - mean) / scale, 0.0), mean, scale)
