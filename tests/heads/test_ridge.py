@@ -1,4 +1,4 @@
-"""Ridge regression by Newton steps: scikit-learn's models, over a path, with and without products."""
+"""Ridge regression by Newton steps is that of scikit-learn, with and without products."""
 
 from dataclasses import replace
 
@@ -101,7 +101,7 @@ def test_a_path_has_the_regression_of_every_penalty_from_the_strongest_on(kind):
     sample = make_rows(kind)
     models = list(Linear(OUTCOMES[kind]).path(sample))
     assert len(models) == len(PENALTIES)
-    assert PENALTIES == sorted(PENALTIES, reverse=True)
+    assert sorted(PENALTIES, reverse=True) == PENALTIES
     assert PENALTIES[USUAL] == pytest.approx(1.0)
     for k in (0, 3, USUAL, 9):
         expected = reference(sample, kind, PENALTIES[k])
@@ -165,5 +165,5 @@ def test_columns_of_one_variable_have_no_product():
 def test_a_regression_that_does_not_fit_its_columns_is_refused():
     Regression(BINARY, ((0, 1),), np.zeros(4)).check_columns(2)
     for pairs, beta in ((((0, 1),), np.zeros(3)), (((0, 2),), np.zeros(4)), ((), [0, 0, np.nan])):
-        with pytest.raises(ValueError, match="coefficients|product"):
+        with pytest.raises(ValueError, match=r"coefficients|product"):
             Regression(BINARY, pairs, np.array(beta)).check_columns(2)

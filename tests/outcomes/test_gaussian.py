@@ -1,5 +1,7 @@
 """A numeric outcome: the squared loss with its derivatives, and strata of equally many rows."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -56,7 +58,7 @@ def test_the_strata_divide_the_rows_in_order_into_equal_parts():
     assert [int(mask.sum()) for mask in strata] == [400 // STRATA] * STRATA
     assert torch.stack(strata).sum(0).eq(1).all()
     ends = [(float(y[mask].min()), float(y[mask].max())) for mask in strata]
-    assert all(before[1] < after[0] for before, after in zip(ends, ends[1:], strict=False))
+    assert all(before[1] < after[0] for before, after in pairwise(ends))
 
 
 def test_equal_outcomes_are_in_one_stratum():
