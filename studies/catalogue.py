@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from studies.continuous import ContinuousStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
+from studies.peers import PeersStudy
 from studies.real import RealStudy
 from studies.study import Study
 from studies.tuning import TuningStudy
@@ -14,6 +15,7 @@ OTHERS: dict[str, type[Study]] = {
     "real": RealStudy,
     "natural": NaturalStudy,
     "continuous": ContinuousStudy,
+    "peers": PeersStudy,
 }
 NAMES = [*FIGURES, EVERYTHING, *OTHERS]
 

@@ -11,6 +11,7 @@ from stablepred._version import __version__
 
 if _typing.TYPE_CHECKING:
     from stablepred.core.frozen import FrozenWeights
+    from stablepred.evaluation.compare import compare
     from stablepred.evaluation.metrics import (
         average_error,
         environment_errors,
@@ -46,6 +47,7 @@ __all__ = [
     "TableEncoder",
     "__version__",
     "average_error",
+    "compare",
     "environment_errors",
     "error_interval",
     "load",
@@ -58,7 +60,8 @@ __all__ = [
 __getattr__, __dir__ = _attach(
     __name__,
     {
-        "stablepred": "data search theory exceptions",
+        "stablepred": "baselines data plotting search theory exceptions",
+        "stablepred.evaluation.compare": "compare",
         "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
         "stability_error worst_error",
         "stablepred.evaluation.reports": "stability_report stress_test",

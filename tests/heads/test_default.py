@@ -5,19 +5,23 @@ import pytest
 import torch
 
 from samples import sample_of
+from stablepred.core.ridge import PENALTIES, USUAL, Linear, Regression
 from stablepred.heads.default import (
     Classes,
     Constant,
     Mixture,
+    add_boosting,
     fit_base,
-    fit_default,
     fit_path,
 )
 from stablepred.heads.folds import make_folds
-from stablepred.heads.ridge import PENALTIES, USUAL, Linear, Regression
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
+
+
+def fit_default(sample, folds):
+    return add_boosting(sample, folds, fit_base(sample, folds))
 
 
 def fit(x, y, outcome, how=fit_default):

@@ -24,8 +24,8 @@ from scipy.special import expit
 from scipy.stats import norm
 from torch import Tensor
 
+from stablepred.core.ridge import Linear, Pairwise, Products, Regression, fit_ridge
 from stablepred.evidence.base import FloatArray, Scores
-from stablepred.heads.ridge import Linear, Pairwise, Products, Regression, fit_ridge
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample

@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from samples import sample_of
-from stablepred.heads.ridge import (
+from stablepred.core.ridge import (
     PENALTIES,
     USUAL,
     Linear,
