@@ -88,7 +88,9 @@ def test_a_value_that_is_not_finite_is_refused(name, value, table):
         clone(ALL[name]).fit(x, table.y)
 
 
-@pytest.mark.parametrize(("name", "value"), NOT_FINITE)
+@pytest.mark.parametrize(
+    ("name", "value"), [case for case in NOT_FINITE if case[0] != "StableFeatureSelector"]
+)
 def test_a_value_that_is_not_finite_is_refused_at_prediction(name, value, table):
     model = clone(ALL[name]).fit(table.x, table.y)
     x = table.x.copy()
