@@ -399,13 +399,14 @@ CASES = [
     ),
     Case(
         "frame of sparse columns",
-        "as above",
+        "as above; `StableClassifier` encodes the columns of a frame one by one anyway",
         lambda: typed(lambda x: framed(x).astype(pd.SparseDtype(float, 0.0))),
         others=everywhere("refused: TypeError", Stable="fits"),
     ),
     Case(
         "values near 1e140",
-        "the size of features does not matter; their squares must not overflow",
+        "the size of features does not matter; their squares must not overflow, and "
+        "`StableClassifier` refuses more than 1e100",
         lambda: typed(lambda x: x * 2.0**464),
         others={"Stable": "refused: InputError"},
         same_as=numbers,
@@ -549,8 +550,9 @@ fail if a fit does anything other than what this page says.
 - **refused**: an error that says what was found; nothing is fitted.
 - **–**: the estimator has no such parameter.
 
-Missing and infinite values, one class, fewer than three rows, weights that are negative or all
-zero, and features that are all constant are always refused.
+Infinite values, one class, fewer than three rows, weights that are negative or all zero, and
+features that are all constant are always refused; so are missing values, except by
+`StableClassifier`.
 
 """
 
