@@ -26,6 +26,7 @@ REQUIRED = {
     "TableEncoder",
     "__version__",
     "average_error",
+    "compare",
     "environment_errors",
     "error_interval",
     "load",
