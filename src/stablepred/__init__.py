@@ -27,7 +27,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.dlr import DLRClassifier
     from stablepred.models.gbr import GBRClassifier
     from stablepred.models.selector import StableFeatureSelector
-    from stablepred.models.stable import StableClassifier
+    from stablepred.models.stable import StableClassifier, StableRegressor
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
     from stablepred.tables.encoder import TableEncoder
 
@@ -43,6 +43,7 @@ __all__ = [
     "OverlapFilter",
     "StableClassifier",
     "StableFeatureSelector",
+    "StableRegressor",
     "TableEncoder",
     "__version__",
     "average_error",
@@ -59,7 +60,7 @@ __all__ = [
 __getattr__, __dir__ = _attach(
     __name__,
     {
-        "stablepred": "baselines data search theory exceptions",
+        "stablepred": "baselines data plotting search theory exceptions",
         "stablepred.evaluation.compare": "compare",
         "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
         "stability_error worst_error",
@@ -71,7 +72,7 @@ __getattr__, __dir__ = _attach(
         "stablepred.models.dlr": "DLRClassifier",
         "stablepred.models.gbr": "GBRClassifier",
         "stablepred.models.selector": "StableFeatureSelector",
-        "stablepred.models.stable": "StableClassifier",
+        "stablepred.models.stable": "StableClassifier StableRegressor",
         "stablepred.core.frozen": "FrozenWeights",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
         "stablepred.tables.encoder": "TableEncoder",

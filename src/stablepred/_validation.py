@@ -98,19 +98,6 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
     return weight
 
 
-def check_binary(x: FloatArray, names: list[str]) -> None:
-    """Refuse features with values other than 0 and 1, by name."""
-    for name, values in zip(names, x.T, strict=True):
-        distinct = np.unique(values)
-        if not np.isin(distinct, (0.0, 1.0)).all():
-            examples = ", ".join(f"{value:g}" for value in distinct[:4])
-            raise InputError(
-                f"feature {name!r} must be 0/1 to be balanced, but has {len(distinct)} distinct "
-                f"values (e.g. {examples}). Set dichotomize='mean', or put a Dichotomizer before "
-                "this estimator."
-            )
-
-
 def column_names(estimator: Any, n_features: int) -> list[str]:
     """The feature names seen in ``fit``, or x0, x1, ... as in scikit-learn."""
     names = getattr(estimator, "feature_names_in_", None)

@@ -105,6 +105,11 @@ class StabilityReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.errors, self.verdict)
+
 
 def stability_report(
     model: Any,

@@ -83,6 +83,11 @@ class StressReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.errors, str(self).splitlines()[-1])
+
 
 def first_lines(frame: pd.DataFrame, **options: Any) -> list[str]:
     """The first features as text, and how many more there are."""

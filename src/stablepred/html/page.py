@@ -10,8 +10,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from stablepred._text import label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.html.charts import LegendItem
-from stablepred.html.svg import Drawing
 from stablepred.io.atomic import write_file
 
 Format = Callable[[Any], str]
@@ -27,11 +25,10 @@ TEMPLATES = Environment(
 
 
 class Figure(NamedTuple):
-    """A chart with its caption and legend."""
+    """A picture with its caption."""
 
-    drawing: Drawing
+    drawing: str  # SVG that is safe as it is
     caption: str
-    legend: Sequence[LegendItem] = ()
 
 
 class Table(NamedTuple):

@@ -174,6 +174,19 @@ Column = NumberColumn | ScaledColumn | TextColumn
 Learned = tuple[Column | None, list[Note]]
 
 
+def typed(part: Column, column: pd.Series) -> Any:
+    """New values as they were read in training: numbers as floats, text as categories."""
+    if isinstance(part, TextColumn):
+        check_kind(column)
+        categories = to_categories(column)
+        return pd.Categorical.from_codes(
+            categories.codes, pd.Index(categories.values, dtype=object)
+        )
+    found = read_numbers(column, part.style)
+    check_size(found.values, part.name)
+    return np.where(found.finite, found.values, np.nan)
+
+
 # --- learning ---
 
 

@@ -18,17 +18,17 @@ LARGEST = 1e100  # squares of larger numbers leave the range of doubles
 @storable
 @dataclass(frozen=True)
 class ScaledColumn:
-    """A column of numbers that stay numbers: missing ones are the median, far ones drawn in.
+    """A column of numbers that stay numbers: missing ones are the mean, far ones drawn in.
 
     Values are clipped to the range of training, [least, most]. Beyond its bulk, [low, high], they
     grow like a logarithm: low - unit log(1 + (low - x) / unit), and the same above. What comes of
-    this is standardised. Columns of 0 and 1 stay as they are.
+    this is standardised, so that a missing value is zero. Columns of 0 and 1 stay as they are, with
+    the share of ones where a value is missing.
     """
 
     name: str
     style: str  # how text is read
     missing: bool  # whether there is a feature for missing values
-    middle: float
     least: float
     most: float
     low: float
@@ -49,7 +49,7 @@ class ScaledColumn:
         found = read_numbers(column, self.style)
         check_size(found.values, self.name)
         missing = ~found.finite
-        x = np.where(missing, self.middle, found.values)
+        x = np.where(missing, self.least, found.values)
         notes = []
         if strays := int(found.strays.sum()):
             notes.append(Note("stray", self.name, rows=strays, example=found.example))
@@ -64,7 +64,12 @@ class ScaledColumn:
         if odd.any():
             example = f"{x[int(np.argmax(odd))]:g}"
             notes.append(Note(topic, self.name, rows=int(odd.sum()), example=example))
-        x = x > 0.5 if self.binary else (self.bound(x) - self.mean) / self.sd
+        if self.binary:
+            x = (x > 0.5).astype(np.float64)
+            x[missing] = self.mean
+        else:
+            x = (self.bound(x) - self.mean) / self.sd
+            x[missing] = 0.0
         return [x, missing] if self.missing else [x], notes
 
     def bound(self, x: FloatArray) -> FloatArray:
@@ -81,8 +86,8 @@ class ScaledColumn:
         ordered = self.least <= self.low <= self.high <= self.most and self.least < self.most
         if not np.isfinite(numbers).all() or np.abs(numbers).max() > LARGEST or not ordered:
             raise ValueError(f"the range of column {self.name!r} must be finite and in order")
-        if not (self.least <= self.middle <= self.most and self.unit > 0 and self.sd > 0):
-            raise ValueError(f"column {self.name!r} must have a median, and units above zero")
+        if not (self.unit > 0 and self.sd > 0):
+            raise ValueError(f"column {self.name!r} must have units above zero")
 
 
 def learn_scaled(
@@ -90,11 +95,12 @@ def learn_scaled(
 ) -> ScaledColumn:
     """Learn how to encode numbers from two or more distinct values and their shares of the rows."""
     least, most = float(values[0]), float(values[-1])
-    middle, low, high = (_quantile(values, share, q) for q in (0.5, TAIL, 1 - TAIL))
+    low, high = (_quantile(values, share, q) for q in (TAIL, 1 - TAIL))
     if least == 0 and most == 1 and len(values) == 2:
-        return ScaledColumn(name, style, missing, middle, 0, 1, 0, 1, 1, 0, 1, True, imputed)
+        ones = float(share[1])
+        return ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, ones, 1, True, imputed)
     unit = _moments(values, share)[1]
-    column = ScaledColumn(name, style, missing, middle, least, most, low, high, unit)
+    column = ScaledColumn(name, style, missing, least, most, low, high, unit)
     mean, sd = _moments(column.bound(values), share)
     return replace(column, mean=mean, sd=sd, imputed=imputed)
 

@@ -112,6 +112,8 @@ def kind_of(column: pd.Series) -> str:
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
         return "text"
+    if column.isna().all():
+        return "text"
     if found in INFERRED:
         return INFERRED[found]
     raise InputError(
