@@ -42,7 +42,7 @@ CLASSIFIERS: dict[str, Make] = {
     "constant": lambda seed: DummyClassifier(strategy="prior"),
     "lr": lambda seed: LogisticRegression(max_iter=1000),
     "lr_cv": lr_cv,
-    "lr_unpenalised": lambda seed: LogisticRegression(C=np.inf, max_iter=10_000),
+    "lr_unpenalised": lambda seed: LogisticRegression(C=np.inf, tol=1e-8, max_iter=10_000),
     "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "stable": lambda seed: sp.StableClassifier(random_state=seed),
     "gbr": lambda seed: sp.GBRClassifier(random_state=seed),
