@@ -70,15 +70,15 @@ STORED = {"io.save"}
 SHOWN = {"html.fragments"}
 
 ALLOWED = {
-    "outcomes": set(),
+    "outcomes": set() | STORED,
     "worlds": set(),
     "theory": set(),
     # Protocols of balancing; sample and core are one floor with two doors.
-    "core": {"sample", "outcomes", "weights.base"},
+    "core": {"sample", "outcomes", "weights.base"} | STORED,
     "sample": {"core.sharding"},
     "weights": {"sample", "core", "outcomes"},
     "evidence": {"sample", "core", "outcomes"},
-    "heads": {"sample", "core", "outcomes", "validation.environments"} | STORED | SHOWN,
+    "heads": {"sample", "core", "outcomes", "evidence", "validation.environments"} | STORED | SHOWN,
 }
 
 

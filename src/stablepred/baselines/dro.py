@@ -66,10 +66,10 @@ class _DRO(BaseEstimator):
         check_solver(self)
         for name, below in {"radius": np.inf, "level": 1.0}.items():
             check_at_least(self, name, 0)
-            if not 0 < getattr(self, name) < below:
+            value = getattr(self, name)
+            if not 0 < value < below:
                 raise InputError(
-                    f"{name} must be larger than 0 and less than {below:g}, but is "
-                    f"{getattr(self, name)!r}."
+                    f"{name} must be larger than 0 and less than {below:g}: {value!r}."
                 )
 
     def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:

@@ -28,13 +28,13 @@ from stablepred._validation import (
 )
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
+from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.heads.default import fit_default
+from stablepred.heads.default import Fitted, add_boosting, fit_base
 from stablepred.heads.folds import Folds, folds_of_shares, make_folds
-from stablepred.heads.guard import Choice, Guard
-from stablepred.heads.ridge import fit_ridge
+from stablepred.heads.guard import Choice, Finish, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.entry import choose_device, draw_seed, limit_resources
 from stablepred.models.progress import fit_progress
@@ -262,12 +262,18 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
         verdict = _judge(variables, sample, model.evidence, target.outcome, seed)
         progress("models", 1, 0.0)
         estimator, n_jobs = getattr(model, "estimator", None), getattr(model, "n_jobs", None)
-        fit = fit_default
+        fit: Fit = fit_base
+        finish: Finish = add_boosting
         if estimator is not None:
             fit = partial(fit_wrapped, estimator, n_jobs=n_jobs)
-        guard = Guard(sample, variables, folds, verdict, fit, seed, target.scale)
+            finish = _keep
+        guard = Guard(sample, variables, folds, verdict, fit, finish, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
     return Screening(rows, sample, variables, verdict, choice)
+
+
+def _keep(sample: Sample, folds: Folds, fitted: Fitted) -> Fitted:
+    return fitted
 
 
 def _check_environments(sample: Sample) -> None:

@@ -98,6 +98,10 @@ class Linear:
             beta = fit_ridge(z, sample, self.outcome, penalty, beta)
             yield Regression(self.outcome, self.products, beta.cpu().numpy())
 
+    def take_step(self, sample: Sample, step: int) -> "Regression":
+        """The regression at one penalty of the path."""
+        return self.fit(sample, PENALTIES[step])
+
 
 @storable
 @dataclass(frozen=True, eq=False)
