@@ -27,6 +27,7 @@ REQUIRED = {
     "TableEncoder",
     "__version__",
     "average_error",
+    "compare",
     "environment_errors",
     "error_interval",
     "explain_drop",
