@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from stablepred._extras import require
 from stablepred.cli import options
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.screen import say, working
@@ -38,6 +39,7 @@ def report(
     from stablepred.cli.tables import check_file, load_environments, new_file
     from stablepred.evaluation.reports import stability_report
 
+    require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
     fitted, found = load_environments(model, tables, target, by, bins, comparing="a report")
     constant = {"constant": lambda X: np.full(len(X), fitted.base_rate)}

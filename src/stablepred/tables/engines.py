@@ -5,16 +5,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape, glob
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
 
+from stablepred._extras import require
 from stablepred.exceptions import InputError
+from stablepred.tables.arrow import pa, parquet
 from stablepred.tables.files import ParquetFile, TableFile, open_table
 from stablepred.tables.messages import listed
 from stablepred.tables.types import BOOLEANS, NUMBER, match, to_text
@@ -47,22 +46,13 @@ def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any
 
 def load_narwhals() -> Any:
     """The module, which comes with an extra."""
-    return _load("narwhals", "counting the rows of a table needs narwhals")
-
-
-def _load(package: str, need: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise InputError(
-            f"{need}, which is not installed: pip install 'stablepred[tables]'."
-        ) from error
+    return require("narwhals", "counting the rows of a table")
 
 
 @contextmanager
 def _duckdb_relation(table: Any, columns: Sequence[str] | None) -> Iterator[Any]:
     """The rows of one or several files as DuckDB sees them."""
-    duckdb = _load("duckdb", "counting the rows of a file needs DuckDB")
+    duckdb = require("duckdb", "counting the rows of a file")
     files = [table] if isinstance(table, TableFile) else _open_files(os.fspath(table))
     _check_names(files)
     # Nothing is fetched from the network, and what does not fit in memory goes to the folder.
