@@ -40,25 +40,6 @@ def frame():
     )
 
 
-@pytest.fixture(scope="module")
-def spark():
-    """A Spark of one core on this machine."""
-    sql = pytest.importorskip("pyspark.sql", reason="the extra 'spark' is not installed")
-    try:
-        session = (
-            sql.SparkSession.builder.master("local[1]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.shuffle.partitions", "1")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .getOrCreate()
-        )
-    except Exception as error:
-        pytest.skip(f"Spark does not start (it needs Java): {error}")
-    yield session
-    session.stop()
-
-
 def expected(frame, target, strategy="mean"):
     """Rows cut by `Dichotomizer` and counted one by one."""
     names = [name for name in frame if name != target]
@@ -153,6 +134,7 @@ def test_dask_counts_the_same(frame):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of what Spark thinks of pandas and of this machine
 def test_spark_counts_the_same(frame, spark):
     rows = spark.createDataFrame(frame.to_dict("records"))

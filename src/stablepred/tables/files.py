@@ -191,6 +191,11 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
     """Find out what a table file is, CSV, gzip or Parquet, and its columns; a pipe is copied."""
     path = Path(path)
     if not path.exists():
+        if address := re.match(r"([a-z][\w+.-]+):/", os.fspath(path)):  # may hold a password
+            raise InputError(
+                f"a table must be a file, but an address of {address[1]} was given. Read its rows "
+                "first, for instance by pandas.read_sql, or store them in a Parquet file."
+            )
         raise InputError(f"there is no file {path}. {_similar_files(path)}")
     if path.is_fifo():
         copy = tempfile.NamedTemporaryFile(prefix="stablepred-")  # noqa: SIM115
