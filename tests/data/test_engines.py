@@ -20,7 +20,9 @@ def frame():
     x = (rng.random((300, 3)) < 0.5).astype(int)
     table = pd.DataFrame(x, columns=["a", "b", "c"])
     table["age"] = rng.integers(20, 60, 300)
-    table["bought"] = np.where(x[:, 0] + (table["age"] > 40) + rng.normal(0, 0.7, 300) > 1, "y", "n")
+    table["bought"] = np.where(
+        x[:, 0] + (table["age"] > 40) + rng.normal(0, 0.7, 300) > 1, "y", "n"
+    )
     return table
 
 

@@ -64,7 +64,8 @@ def predict_table(model: Any, table: Any) -> Any:
     Returns
     -------
     frame of the same kind, lazy where ``table`` is
-        With one more column: ``probability`` of the second class, or the regressor's ``prediction``.
+        With one more column: the ``probability`` of the second class, or a regressor's
+        ``prediction``.
 
     Examples
     --------
