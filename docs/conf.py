@@ -72,7 +72,7 @@ html_theme_options = {
     "show_prev_next": True,
     "show_nav_level": 1,
     "navigation_with_keys": False,
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
