@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "capture_repr": ("_repr_html_",),
     "show_signature": False,
     "plot_gallery": "True",
     "abort_on_example_error": True,

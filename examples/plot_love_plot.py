@@ -40,7 +40,7 @@ left.plot(frame["rms_before"], rows, "o", label="before")
 left.plot(frame["rms_after"], rows, "D", label="after")
 left.set_yticks(rows, frame.index)
 left.set(xlabel="imbalance of all other features (RMS)", title="Love plot", xlim=(0, None))
-left.legend(frameon=False)
+left.legend(frameon=False, loc="lower right")
 
 # Weights that differ much leave fewer rows, effectively.
 share = balanced.balance_report_.effective_share
