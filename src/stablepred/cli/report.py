@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from stablepred._extras import require
 from stablepred.cli import options
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.screen import say, working
@@ -37,6 +38,7 @@ def report(
     from stablepred.cli.tables import check_file, explain_change, load_environments, new_file
     from stablepred.evaluation.reports import stability_report
 
+    require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
     loaded = load_environments(model, tables, target, by, bins, comparing="a report")
     trained = None if train is None else load_environments(model, [train], target).environments[0]
