@@ -18,6 +18,7 @@ from torch import Tensor
 from stablepred._random import child_seed, numpy_generator
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
+from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
@@ -44,17 +45,22 @@ class Recipe:
     refit : False, "weighted" or "plain"
         Whether the model is fitted again, and whether under the balancing weights.
     only_stable : bool
-        Whether it is fitted on the stable features alone.
+        Whether it is fitted without the features that are called noisy.
+    temper : float
+        The power of the balancing weights, in (0, 1].
     """
 
     l1: float
     refit: bool | str
     only_stable: bool
+    temper: float = 1.0
 
     def check_stored(self) -> None:
         """Refuse a recipe that no fit would produce."""
         if not np.isfinite(self.l1) or self.l1 < 0:
             raise ValueError(f"l1 of the recipe must be a number of at least 0, not {self.l1!r}")
+        if not 0 < self.temper <= 1:
+            raise ValueError(f"temper of the recipe must be in (0, 1], not {self.temper!r}")
 
 
 @dataclass(frozen=True)
@@ -92,6 +98,11 @@ class Heads(Protocol):
 Environments = Callable[[Sample, Tensor, np.random.Generator], Iterator[tuple[Tensor, Tensor]]]
 
 
+def temper_weights(sample: Sample, w: Tensor, power: float) -> Tensor:
+    """The weights to a power, with mean one."""
+    return w if power == 1 else scale_to_mean_one(sample, w**power)
+
+
 def choose_recipe(
     heads: Heads,
     recipes: list[Recipe],
@@ -105,13 +116,46 @@ def choose_recipe(
 
     A recipe that predicts a constant is chosen only if all do.
     """
-    if len(recipes) == 1:
-        return recipes[0]
+    return recipes[judge_recipes(heads, recipes, sample, w, noisy, folds, seed).best]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The best of some recipes, and its errors in the validation environments; NaN if not judged.
+
+    A recipe that predicts a constant has an infinite score unless all do.
+    """
+
+    best: int
+    average: float = float("nan")
+    stability: float = float("nan")
+    score: float = float("nan")
+
+
+def judge_recipes(
+    heads: Heads,
+    recipes: list[Recipe],
+    sample: Sample,
+    w: Tensor,
+    noisy: Tensor,
+    folds: Folds,
+    seed: int,
+    *,
+    alone: bool = True,
+) -> Judged:
+    """The recipe that `choose_recipe` chooses; a single one is judged only if not ``alone``."""
+    if len(recipes) == 1 and alone:
+        return Judged(0)
     errors, constant = held_out_errors(heads, recipes, sample, w, folds, redraw(noisy), seed)
     if errors is None:  # too few rows of one class to hold any out: take the least shrinkage
-        return recipes[-1]
-    scores = score(errors, STABILITY_WEIGHT)
-    return recipes[int(np.argmin(np.where(constant & ~constant.all(), np.inf, scores)))]
+        return Judged(len(recipes) - 1)
+    scores = np.where(constant, np.inf, score(errors, STABILITY_WEIGHT))
+    if constant.all():
+        scores = score(errors, STABILITY_WEIGHT)
+    best = int(np.argmin(scores))
+    own = errors[best]
+    chosen = np.inf if constant.all() else float(scores[best])
+    return Judged(best, float(own.mean()), float(own.std(ddof=1)), chosen)
 
 
 def redraw(noisy: Tensor) -> Environments:

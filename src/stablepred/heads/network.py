@@ -10,7 +10,7 @@ from stablepred.core.head import Head, zero_head
 from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.sequential import start_solution, train_encoder
-from stablepred.heads.choice import Predictor, Recipe
+from stablepred.heads.choice import Predictor, Recipe, temper_weights
 from stablepred.heads.linear import fit_last_head
 from stablepred.sample import Sample
 
@@ -22,7 +22,8 @@ ROWS_PER_FEATURE = 100
 class NetworkHeads:
     """Weighted regressions on the embedding of ``network``, and refits of encoder and head.
 
-    ``start`` gives the starting values of a refit, over all inputs.
+    ``start`` gives the starting values of a refit, over all inputs. On a fold a refit starts there,
+    too, or, if ``warm``, where the one on all rows ended, which is fast, but has seen all rows.
     """
 
     settings: Settings
@@ -31,6 +32,7 @@ class NetworkHeads:
     w: Tensor
     network: AutoEncoder
     start: Callable[[], AutoEncoder]
+    warm: bool = True
     # Refits on all rows, each with the head that it was trained with.
     whole: dict[Recipe, tuple[Predictor, Head]] = field(default_factory=dict)
 
@@ -41,14 +43,17 @@ class NetworkHeads:
         predictors = []
         for recipe in recipes:
             if recipe.refit is False:
-                head = fit_last_head(sample, z, sample.mass * w, self.settings, recipe.l1, head)
+                v = sample.mass * temper_weights(sample, w, recipe.temper)
+                head = fit_last_head(sample, z, v, self.settings, recipe.l1, head)
                 predictors.append(Predictor(head, self.network, outcome=self.settings.outcome))
             else:
                 predictors.append(self._refit(sample, w, recipe))
         return predictors
 
     def _refit(self, sample: Sample, w: Tensor, recipe: Recipe) -> Predictor:
-        """Train a separate network; on a fold, start where the one on all rows ended."""
+        """Train a separate network, once on all rows."""
+        if sample is not self.sample and not self.warm:
+            return self._train(sample, w, recipe, self.start(), None)[0]
         if recipe not in self.whole:
             self.whole[recipe] = self._train(self.sample, self.w, recipe, self.start(), None)
         predictor, head = self.whole[recipe]
@@ -60,8 +65,10 @@ class NetworkHeads:
         self, sample: Sample, w: Tensor, recipe: Recipe, network: AutoEncoder, start: Head | None
     ) -> tuple[Predictor, Head]:
         """Train a network under the balancing weights or (``"plain"``) without them."""
-        v = sample.mass * w if recipe.refit == "weighted" else sample.mass
-        v = v / sample.total(v.sum()) if recipe.refit == "weighted" else v
+        v = sample.mass
+        if recipe.refit == "weighted":
+            v = v * temper_weights(sample, w, recipe.temper)
+            v = v / sample.total(v.sum())
         used = self.stable | (not recipe.only_stable)
         part = sample.select(used, v)
         both = [bool(used[a] and used[b]) for a, b in sample.pairs]

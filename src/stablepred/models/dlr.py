@@ -92,8 +92,9 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
         network = start_network(self.hidden, sample, torch_generator(run.seed, "encoder", 0))
         solution = start_solution(sample)
         train_encoder(sample, network, run.settings, solution, recorded=EmbeddedBalance())
-        stable = self._judge(sample, solution, run.seed)
-        heads = NetworkHeads(run.settings, stable, sample, solution.w, network, network.copy)
+        noisy = self._judge(sample, solution, run.seed)
+        heads = NetworkHeads(run.settings, ~noisy, sample, solution.w, network, network.copy)
         recipes = [Recipe(float(self.l1), refit=False, only_stable=False)]
-        predictor = self._choose_head(sample, solution, run, heads, recipes, ~stable)
+        families = {"embedding": (heads, recipes)}
+        predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)

@@ -162,13 +162,14 @@ class GBRClassifier(PaperClassifier):
         else:
             solution = start_solution(sample)
             learn_weights(sample, balance, None, run.settings, solution)
-        stable = self._judge(sample, solution, run.seed)
+        noisy = self._judge(sample, solution, run.seed)
         if keeps_solver_head(self):
             predictor = self._keep_head(solution)
         else:
-            heads = LinearHeads(run.settings, stable)
+            heads = LinearHeads(run.settings, ~noisy)
             recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
-            predictor = self._choose_head(sample, solution, run, heads, recipes, ~stable)
+            families = {"features": (heads, recipes)}
+            predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)
 
 

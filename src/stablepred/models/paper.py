@@ -1,8 +1,8 @@
 """What the paper's three classifiers share: the start and end of a fit, and prediction."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -28,6 +28,7 @@ from stablepred.core.loop import Settings, Solution
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
 from stablepred.core.threads import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evidence.base import Scores
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
 from stablepred.heads.choice import (
@@ -35,7 +36,8 @@ from stablepred.heads.choice import (
     Heads,
     Predictor,
     Recipe,
-    choose_recipe,
+    judge_recipes,
+    temper_weights,
 )
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
@@ -84,6 +86,9 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     feature_effects_: pd.DataFrame
     stable_features_: BoolArray
     random_state_: int
+    head_: str
+    heads_: pd.DataFrame
+    recipe_: Recipe
     encoders_: list[list[tuple[FloatArray, FloatArray]]]
 
     # What a classifier that lacks the parameter uses.
@@ -194,40 +199,65 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         """The paper's evidence: a feature is stable if its weighted effect differs from zero.
 
         The interval comes from the bootstrap. Sets the attributes about weights and features;
-        returns the mask of stable features over the sample's features.
+        returns which of the sample's features may be redrawn in validation environments.
         """
         w = solution.w / sample.total(sample.mass @ solution.w)
-        self.sample_weight_ = sample.to_user_rows(w)
+        self._report_weights(sample, w)
         self.history_ = {name: np.array(values) for name, values in solution.history.items()}
         self.n_iter_ = len(self.history_["total"])
-        self.balance_report_ = report_balance(sample, w)
         scores = WeightedEffect(seed)(sample, w)
         stable = (scores.low > 0) | (scores.high < 0)
         columns = {"effect": scores.score, "low": scores.low, "high": scores.high, "stable": stable}
         whole = {name: sample.to_user_columns(values) for name, values in columns.items()}
         self.feature_effects_ = pd.DataFrame({"feature": sample.origin.names} | whole)
         self.stable_features_ = whole["stable"]
-        return torch.as_tensor(stable, device=sample.device)
+        return torch.as_tensor(find_weakest(scores), device=sample.device)
+
+    def _report_weights(self, sample: Sample, w: torch.Tensor) -> None:
+        self.sample_weight_ = sample.to_user_rows(w)
+        self.balance_report_ = report_balance(sample, w)
 
     def _choose_head(
         self,
         sample: Sample,
         solution: Solution,
         run: Run,
-        heads: Heads,
-        recipes: list[Recipe],
+        families: Mapping[str, tuple[Heads, list[Recipe]]],
         noisy: torch.Tensor,
     ) -> Predictor:
-        """The head of the best recipe, fitted under the weights on all rows."""
-        w = solution.w
-        self.recipe_ = choose_recipe(heads, recipes, sample, w, noisy, run.folds, run.seed)
-        (predictor,) = heads.fit(sample, w, [self.recipe_])
+        """The best head of the best family, fitted under the weights on all rows."""
+        w, rows = solution.w, []
+        for name, (heads, recipes) in families.items():
+            judged = judge_recipes(
+                *(heads, recipes, sample, w, noisy, run.folds, run.seed), alone=len(families) == 1
+            )
+            rows.append({"head": name, "recipe": recipes[judged.best], **asdict(judged)})
+        scores = [np.nan_to_num(row["score"], nan=np.inf, posinf=np.inf) for row in rows]
+        best = int(np.argmin(scores))
+        self._report_heads(rows, best)
+        if self.recipe_.temper != 1:
+            solution.w = temper_weights(sample, w, self.recipe_.temper)
+            self._report_weights(sample, solution.w)
+        (predictor,) = families[self.head_][0].fit(sample, w, [self.recipe_])
         return predictor
+
+    def _report_heads(self, rows: list[dict[str, Any]], best: int) -> None:
+        """Set ``heads_``, ``head_`` and ``recipe_``."""
+        table = pd.DataFrame(
+            [
+                {"head": row["head"], **asdict(row["recipe"])}
+                | {name: row.get(name, np.nan) for name in ("average", "stability")}
+                for row in rows
+            ]
+        )
+        self.heads_ = table.assign(chosen=np.arange(len(rows)) == best)
+        self.head_, self.recipe_ = rows[best]["head"], rows[best]["recipe"]
 
     def _keep_head(self, solution: Solution) -> Predictor:
         """The solver's own head."""
         l1 = 0.0 if self.l1 == "auto" else float(self.l1)
-        self.recipe_ = Recipe(l1, refit=False, only_stable=False)
+        name = "features" if solution.network is None else "embedding"
+        self._report_heads([{"head": name, "recipe": Recipe(l1, False, False)}], 0)
         return Predictor(solution.head, solution.network)
 
     def _finish(self, sample: Sample, solution: Solution, predictor: Predictor) -> None:
@@ -264,7 +294,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def _head_on_features(self) -> bool:
         """Whether beta multiplies the features themselves rather than the embedding."""
-        return not self.encoders_ or getattr(self, "head", "embedding") == "features"
+        return self.head_ == "features"
 
     @property
     def used_features_(self) -> BoolArray:
@@ -341,6 +371,18 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)
+
+
+def find_weakest(scores: Scores) -> BoolArray:
+    """The half of the features whose effects are the smallest in units of their standard errors.
+
+    Those may move in the validation environments. Where Assumption 1 fails, noisy features have
+    intervals that exclude zero as well, but their effects are still the smaller ones.
+    """
+    z = np.divide(np.abs(scores.score), scores.error, where=scores.error > 0, out=0 * scores.score)
+    weakest = np.zeros(len(z), dtype=bool)
+    weakest[np.argsort(z, kind="stable")[: len(z) // 2]] = True
+    return weakest
 
 
 def encoder_in_user_order(
