@@ -70,7 +70,7 @@ STORED = {"io.save"}
 ALLOWED = {
     "outcomes": set(),
     "worlds": set(),
-    "theory": {"weights.raw"},
+    "theory": set(),
     # Protocols of balancing; sample and core are one floor with two doors.
     "core": {"sample", "outcomes", "weights.base"},
     "sample": {"core.sharding"},

@@ -63,24 +63,30 @@ def test_any_bytes_are_a_table_or_refused(tmp_path, blob):
     assert frame.columns.is_unique
 
 
-def encoded(frame):
+def encoded(frame, dichotomize=None):
     """An encoder fitted on a frame, or None where it is refused."""
     try:
-        return TableEncoder().fit(frame)
+        return TableEncoder(dichotomize=dichotomize).fit(frame)
     except InputError:
         return None
 
 
-@given(text_tables(), st.data())
-def test_features_are_0_or_1_whatever_the_order_of_the_rows(table, data):
+MODES = st.sampled_from([None, "mean", "median"])
+
+
+@given(text_tables(), st.data(), MODES, st.sampled_from([1, 12]))
+def test_features_are_the_same_whatever_the_order_of_the_rows(table, data, dichotomize, times):
+    """Finite numbers, and only 0 and 1 where they are cut."""
     names, rows = table
-    frame = pd.DataFrame(rows, columns=names)
-    encoder = encoded(frame)
+    frame = pd.DataFrame(rows * times, columns=names)
+    encoder = encoded(frame, dichotomize)
     assume(encoder is not None)
     features = encoder.transform(frame)
-    assert np.isin(features.to_numpy(), (0, 1)).all()
+    assert np.isfinite(features.to_numpy()).all()
+    if dichotomize is not None:
+        assert np.isin(features.to_numpy(), (0, 1)).all()
     order = data.draw(st.permutations(range(len(frame))))
-    again = encoded(frame.iloc[order]).transform(frame)
+    again = encoded(frame.iloc[order], dichotomize).transform(frame)
     pd.testing.assert_frame_equal(again, features)
 
 
@@ -101,7 +107,7 @@ def test_numbers_are_read_as_they_were_written_or_refused(values, mark, grouped,
     texts = [text.rstrip("0").rstrip(".") if shortest and "." in text else text for text in texts]
     written = pd.DataFrame({"a": [text.translate(swap) for text in texts]}, dtype="str")
     typed = pd.DataFrame({"a": np.array(values, dtype=float)})
-    encoder, expected = encoded(written), encoded(typed)
+    encoder, expected = encoded(written, "mean"), encoded(typed, "mean")
     assume(encoder is not None and expected is not None)
     np.testing.assert_array_equal(
         encoder.transform(written).to_numpy(), expected.transform(typed).to_numpy()
@@ -111,11 +117,11 @@ def test_numbers_are_read_as_they_were_written_or_refused(values, mark, grouped,
         assert encoder.columns_[0].cut == pytest.approx(cut, rel=1e-9, abs=1e-9)
 
 
-@given(text_tables())
-def test_rows_are_encoded_one_by_one_as_together(table):
+@given(text_tables(), MODES, st.sampled_from([1, 12]))
+def test_rows_are_encoded_one_by_one_as_together(table, dichotomize, times):
     names, rows = table
-    frame = pd.DataFrame(rows, columns=names)
-    encoder = encoded(frame)
+    frame = pd.DataFrame(rows * times, columns=names)[: 2 * len(rows)]
+    encoder = encoded(pd.DataFrame(rows * times, columns=names), dichotomize)
     assume(encoder is not None)
     single = pd.concat([encoder.transform(frame[k : k + 1]) for k in range(len(frame))])
     pd.testing.assert_frame_equal(single, encoder.transform(frame))

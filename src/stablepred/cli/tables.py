@@ -15,11 +15,10 @@ from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
-from stablepred.tables.columns import Note
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import listed, unknown_column
+from stablepred.tables.messages import Note, listed, unknown_column
 from stablepred.tables.table_model import TableModel
 from stablepred.worlds.environment import Environment
 

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from stablepred.exceptions import InputError
@@ -72,3 +73,20 @@ def in_rows(rows: int) -> str:
 def shorten(text: str, most: int = 30) -> str:
     """A string for a message."""
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something about a column that must not be silent, in how many rows, and one example."""
+
+    topic: str
+    column: str
+    detail: str = ""
+    rows: int = 0
+    example: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.detail, in_rows(self.rows) if self.rows else ""]
+        parts.append(f"e.g. {shorten(self.example)!r}" if self.example else "")
+        detail = ", ".join(filter(None, parts))
+        return f"{self.column} ({detail})" if detail else self.column

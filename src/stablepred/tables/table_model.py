@@ -18,12 +18,12 @@ from stablepred.io.atomic import check_writable, new_folder
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.preprocessing import tolerance_of_mean
 from stablepred.tables import counting
-from stablepred.tables.columns import Note, NumberColumn, learn_column
+from stablepred.tables.columns import NumberColumn, learn_column
 from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame
 from stablepred.tables.engines import load_narwhals, open_frame
 from stablepred.tables.files import ParquetFile, TableFile
-from stablepred.tables.messages import check_columns, unknown_column
+from stablepred.tables.messages import Note, check_columns, unknown_column
 from stablepred.tables.target import Target, learn_target
 from stablepred.tables.types import PRECISION
 from stablepred.worlds.environment import Environment
@@ -171,7 +171,7 @@ def encode_table(
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
     outcome = learn_target(frame[target], positive)
     rest = frame.drop(columns=target)
-    encoder = TableEncoder(drop=tuple(drop), overlap=overlap).fit(rest)
+    encoder = TableEncoder(drop=tuple(drop), overlap=overlap, dichotomize="mean").fit(rest)
     return EncodedTable(encoder, outcome, encoder.encode(rest)[0], outcome.encode(frame[target]))
 
 
@@ -261,7 +261,9 @@ def _learn_range(name: str, found: counting.Values) -> tuple[NumberColumn | None
     """How to encode a column of which the ends are known, and the mean if there is more between."""
     nw = load_narwhals()
     dtype = bool if found.type == nw.Boolean else float
-    column, notes = learn_column(pd.Series([found.low, found.high], name=name, dtype=dtype))
+    column, notes = learn_column(
+        pd.Series([found.low, found.high], name=name, dtype=dtype), np.ones(2), "mean"
+    )
     assert column is None or isinstance(column, NumberColumn)
     if column is not None and found.mean is not None:
         precision = PRECISION["float32"] if found.type == nw.Float32 else 0.0
