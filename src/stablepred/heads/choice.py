@@ -42,8 +42,8 @@ class Recipe:
     ----------
     l1 : float
         The lasso penalty, lambda 5.
-    refit : False, "weighted" or "plain"
-        Whether the model is fitted again, and whether under the balancing weights.
+    refit : False or "weighted"
+        Whether the model is fitted again, under the balancing weights.
     only_stable : bool
         Whether it is fitted without the features that are called noisy.
     temper : float
@@ -156,6 +156,29 @@ def judge_recipes(
     own = errors[best]
     chosen = np.inf if constant.all() else float(scores[best])
     return Judged(best, float(own.mean()), float(own.std(ddof=1)), chosen)
+
+
+def find_weakest(sample: Sample, w: Tensor, predictor: Predictor) -> Tensor:
+    """The half of the variables with the smallest effects in a weighted head: a mask of columns.
+
+        effect_j^2 = sum_i v_i (P(y = 1 | x_i) - P(y = 1 | x_i with x_j at its mean))^2,   v = c w
+
+    That is the weighted effect of the paper given all other features, where interactions count as
+    well. It says which variables may move in the validation environments: where Assumption 1 fails,
+    noisy variables have effects too, but mostly smaller ones.
+    """
+    x, v, groups = sample.features, sample.mass * w, sample.groups
+    mean, weight = sample.totals(v @ x, v.sum())
+    before = predictor.probability(sample, x)
+    variables = list(dict.fromkeys(groups.tolist()))
+    effects = []
+    for variable in variables:
+        changed, own = x.clone(), torch.as_tensor(groups == variable, device=x.device)
+        changed[:, own] = (mean / weight)[own]
+        effects.append(v @ (before - predictor.probability(sample, changed)).square())
+    order = torch.argsort(sample.total(torch.stack(effects)), stable=True).tolist()
+    weakest = [variables[k] for k in order[: len(variables) // 2]]
+    return torch.as_tensor(np.isin(groups, weakest), device=x.device)
 
 
 def redraw(noisy: Tensor) -> Environments:

@@ -19,7 +19,7 @@ from stablepred.core.loop import Solution
 from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.exceptions import InputError
-from stablepred.heads.choice import Heads, Recipe
+from stablepred.heads.choice import Heads, Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
@@ -175,13 +175,30 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Encoder, weights on its embedding, evidence, head under the weights."""
         solution = self._learn_weights(sample, run)
-        noisy = self._judge(sample, solution, run.seed)
+        self._judge(sample, solution, run.seed)
         if self.head != "features" and (keeps_solver_head(self) or self.frozen is not None):
             predictor = self._keep_head(solution)
         else:
+            noisy = self._find_weakest(sample, solution, run)
             families = self._families(sample, solution, run, ~noisy)
             predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)
+
+    def _find_weakest(self, sample: Sample, solution: Solution, run: Run) -> torch.Tensor:
+        """The features that may move, judged by a network trained under the weights."""
+        every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+        if self.l1 != "auto" and self.refit is False and self.head != "auto":
+            return ~every
+        deep = self._deep_heads(sample, solution, run, every)
+        (whole,) = deep.fit(sample, solution.w, [Recipe(0.0, "weighted", only_stable=False)])
+        return find_weakest(sample, solution.w, whole)
+
+    def _deep_heads(
+        self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor
+    ) -> NetworkHeads:
+        assert solution.network is not None
+        start = partial(self._start, sample, run.seed, "refit")
+        return NetworkHeads(run.settings, stable, solution.network, start)
 
     def _families(
         self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor
@@ -193,11 +210,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             recipes = list(linear.recipes(sample, solution.w, self.l1, self.refit))
             families["features"] = (linear, recipes)
         if self.head != "features":
-            assert solution.network is not None
-            start = partial(self._start, sample, run.seed, "refit")
-            deep = NetworkHeads(
-                *(run.settings, stable, sample, solution.w, solution.network, start), warm=False
-            )
+            deep = self._deep_heads(sample, solution, run, stable)
             some = bool(stable.any() & ~stable.all())
             families["embedding"] = (deep, self._recipes(sample, solution, run, some=some))
         return families

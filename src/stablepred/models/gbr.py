@@ -1,11 +1,15 @@
 """Global Balancing Regression (paper, eq. 5)."""
 
 import os
+from dataclasses import replace
 from typing import Any, Self
+
+import torch
 
 from stablepred._random import RandomState
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.heads.choice import Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
 from stablepred.models.entry import check_balancing_parameters, keeps_solver_head
@@ -167,11 +171,15 @@ class GBRClassifier(PaperClassifier):
         else:
             solution = start_solution(sample)
             learn_weights(sample, balance, None, run.settings, solution)
-        noisy = self._judge(sample, solution, run.seed)
+        self._judge(sample, solution, run.seed)
         if keeps_solver_head(self):
             predictor = self._keep_head(solution)
         else:
-            heads = LinearHeads(run.settings, ~noisy)
+            every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+            heads = LinearHeads(run.settings, every)
+            (whole,) = heads.fit(sample, solution.w, [Recipe(0.0, False, False)])
+            noisy = find_weakest(sample, solution.w, whole)
+            heads = replace(heads, stable=~noisy)
             recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
             families = {"features": (heads, recipes)}
             predictor = self._choose_head(sample, solution, run, families, noisy)

@@ -26,7 +26,6 @@ from stablepred.core.loop import Settings, Solution
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
 from stablepred.core.threads import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evidence.base import Scores
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
 from stablepred.heads.choice import (
@@ -196,11 +195,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     # --- stages that all share ---
 
-    def _judge(self, sample: Sample, solution: Solution, seed: int) -> torch.Tensor:
+    def _judge(self, sample: Sample, solution: Solution, seed: int) -> None:
         """The paper's evidence: a feature is stable if its weighted effect differs from zero.
 
-        The interval comes from the bootstrap. Sets the attributes about weights and features;
-        returns which of the sample's features may be redrawn in validation environments.
+        The interval comes from the bootstrap. Sets the attributes about weights and features.
         """
         w = solution.w / sample.total(sample.mass @ solution.w)
         self._report_weights(sample, w)
@@ -212,7 +210,6 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         whole = {name: sample.to_user_columns(values) for name, values in columns.items()}
         self.feature_effects_ = pd.DataFrame({"feature": sample.origin.names} | whole)
         self.stable_features_ = whole["stable"]
-        return torch.as_tensor(find_weakest(scores), device=sample.device)
 
     def _report_weights(self, sample: Sample, w: torch.Tensor) -> None:
         self.sample_weight_ = sample.to_user_rows(w)
@@ -368,18 +365,6 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)
-
-
-def find_weakest(scores: Scores) -> BoolArray:
-    """The half of the features whose effects are the smallest in units of their standard errors.
-
-    Those may move in the validation environments. Where Assumption 1 fails, noisy features have
-    intervals that exclude zero as well, but their effects are still the smaller ones.
-    """
-    z = np.divide(np.abs(scores.score), scores.error, where=scores.error > 0, out=0 * scores.score)
-    weakest = np.zeros(len(z), dtype=bool)
-    weakest[np.argsort(z, kind="stable")[: len(z) // 2]] = True
-    return weakest
 
 
 def encoder_in_user_order(
