@@ -48,19 +48,23 @@ class Recipe:
         Whether it is fitted without the features that are called noisy.
     temper : float
         The power of the balancing weights, in (0, 1].
+    network_l2 : float
+        The factor of a refitted network's lambda 7.
     """
 
     l1: float
     refit: bool | str
     only_stable: bool
     temper: float = 1.0
+    network_l2: float = 1.0
 
     def check_stored(self) -> None:
         """Refuse a recipe that no fit would produce."""
         if not np.isfinite(self.l1) or self.l1 < 0:
             raise ValueError(f"l1 of the recipe must be a number of at least 0, not {self.l1!r}")
-        if not 0 < self.temper <= 1:
-            raise ValueError(f"temper of the recipe must be in (0, 1], not {self.temper!r}")
+        for name in ("temper", "network_l2"):
+            if not 0 < (value := getattr(self, name)) <= 1:
+                raise ValueError(f"{name} of the recipe must be in (0, 1], not {value!r}")
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,9 @@ storable(FrozenWeights)
 # The weights are the geometric mean of those that balance this many encoders, from other starts.
 ENCODERS = 3
 LEAST_WEIGHT = 1e-6
+# A refit without the variables that may move is trained under the square roots of the weights,
+# which leave more effective rows; the factors of its lambda 7 are chosen from.
+REFIT_POWER, REFIT_PENALTIES = 0.5, (1.0, 0.1, 0.03)
 
 
 @storable
@@ -246,9 +249,9 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         """The path of lambda 5 on the embedding, then networks trained under the weights."""
         assert solution.network is not None
         strengths = [0.0 if self.l1 == "auto" else float(self.l1)]
-        refits = [
-            Recipe(strengths[0], "weighted", only) for only in ((False, True) if some else (False,))
-        ]
+        refits = [Recipe(strengths[0], "weighted", only_stable=False)]
+        for factor in (REFIT_PENALTIES if self.l1 == "auto" else REFIT_PENALTIES[:1]) * some:
+            refits.append(Recipe(strengths[0], "weighted", True, REFIT_POWER, factor))
         if self.refit == "weighted":
             return refits
         if self.l1 == "auto":
