@@ -26,6 +26,10 @@ class RowWeights:
         """Balancing weights, with a mean near one."""
         return self.omega.square() / self.sample.mass
 
+    def move_to(self, w: Tensor) -> None:
+        """Stand at given weights."""
+        self.block.move_to([(self.sample.mass * w).sqrt()])
+
     def lower(self, loss: ValueAndGradient, *, again: bool = False) -> float:
         """Take some steps that lower ``loss(w)``, whose gradient is in mass * w."""
 

@@ -107,22 +107,6 @@ def temper_weights(sample: Sample, w: Tensor, power: float) -> Tensor:
     return w if power == 1 else scale_to_mean_one(sample, w**power)
 
 
-def choose_recipe(
-    heads: Heads,
-    recipes: list[Recipe],
-    sample: Sample,
-    w: Tensor,
-    noisy: Tensor,
-    folds: Folds,
-    seed: int,
-) -> Recipe:
-    """The recipe with the smallest Average_Error + 5 Stability_Error where noisy features move.
-
-    A recipe that predicts a constant is chosen only if all do.
-    """
-    return recipes[judge_recipes(heads, recipes, sample, w, noisy, folds, seed).best]
-
-
 @dataclass(frozen=True)
 class Judged:
     """The best of some recipes, and its errors in the validation environments; NaN if not judged.
@@ -147,7 +131,11 @@ def judge_recipes(
     *,
     alone: bool = True,
 ) -> Judged:
-    """The recipe that `choose_recipe` chooses; a single one is judged only if not ``alone``."""
+    """The recipe with the smallest Average_Error + 5 Stability_Error where noisy features move.
+
+    A recipe that predicts a constant is chosen only if all do. A single recipe is judged only if
+    others are compared with it, if it is not ``alone``.
+    """
     if len(recipes) == 1 and alone:
         return Judged(0)
     errors, constant = held_out_errors(heads, recipes, sample, w, folds, redraw(noisy), seed)

@@ -27,6 +27,7 @@ from stablepred.models.entry import (
     check_balancing_parameters,
     check_hidden,
     keeps_solver_head,
+    start_at,
     start_network,
 )
 from stablepred.models.gbr import PAPER
@@ -66,8 +67,9 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         As in :class:`GBRClassifier`. With ``order=2`` the products also enter the encoder.
     reconstruction, network_l2, hidden
         As in :class:`DLRClassifier`.
-    solver : {"sequential", "alternating"}, default="sequential"
-        ``"sequential"``: encoder, then weights, then head. ``"alternating"``: Algorithm 1.
+    solver : {"sequential", "alternating", "alternating-random"}, default="sequential"
+        ``"sequential"``: three encoders from other starts, the weights of each and their geometric
+        mean, then the head. The others: Algorithm 1, as in :class:`GBRClassifier`.
     head : {"auto", "embedding", "features"}, default="auto"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding; ``"auto"`` chooses as it chooses ``l1``. A ``refit`` of
@@ -225,9 +227,9 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         bounded = settings
         if frozen is not None:
             bounded = replace(settings, max_iter=frozen.count_iterations(self.max_iter))
-        if self.solver == "alternating":
+        if self.solver != "sequential":
             network = self._start(sample, run.seed, 0)
-            solution = algorithm1(sample, network, balance, bounded)
+            solution = algorithm1(sample, network, balance, bounded, start_at(self, run.seed))
         else:
             solution = start_solution(sample)
             learned = []

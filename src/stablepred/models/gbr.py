@@ -12,7 +12,11 @@ from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.choice import Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import check_balancing_parameters, keeps_solver_head
+from stablepred.models.entry import (
+    check_balancing_parameters,
+    keeps_solver_head,
+    start_at,
+)
 from stablepred.models.paper import PaperClassifier, Run
 from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
@@ -45,9 +49,10 @@ class GBRClassifier(PaperClassifier):
         Penalty that holds the mean of the weights at one (lambda 6).
     order : {1, 2}, default=1
         2 adds the products of all pairs of features as covariates and as treatments.
-    solver : {"sequential", "alternating"}, default="sequential"
+    solver : {"sequential", "alternating", "alternating-random"}, default="sequential"
         ``"sequential"``: the weights from balance and variance alone, then the head under them.
-        ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss.
+        ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss, from
+        W = 1 and beta = 0; ``"alternating-random"`` from random values, as the paper has it.
     refit : {"auto", False, "weighted"}, default="auto"
         Whether to fit the features that survive ``l1`` again without it, under the weights.
     cv : int or splitter, default=3
@@ -157,7 +162,11 @@ class GBRClassifier(PaperClassifier):
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
-        """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas."""
+        """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas.
+
+        Lambda 1 is 10, where it balances. As everywhere, the verdict is the paper's: a feature is
+        stable if the interval of its weighted effect excludes zero.
+        """
         return cls(**PAPER | params)
 
     def _check_parameters(self) -> None:
@@ -166,8 +175,8 @@ class GBRClassifier(PaperClassifier):
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Weights, evidence, head."""
         balance = RawBalance()
-        if self.solver == "alternating":
-            solution = algorithm1(sample, None, balance, run.settings)
+        if self.solver != "sequential":
+            solution = algorithm1(sample, None, balance, run.settings, start_at(self, run.seed))
         else:
             solution = start_solution(sample)
             learn_weights(sample, balance, None, run.settings, solution)
@@ -189,7 +198,7 @@ class GBRClassifier(PaperClassifier):
 # The parameters of ``from_paper`` that GBR and DGBR share.
 PAPER: dict[str, Any] = {
     "solver": "alternating",
-    "balance": 1.0,
+    "balance": 10.0,
     "weight_l2": 3.0,
     "l2": 1e-4,
     "l1": 1e-4,

@@ -59,6 +59,9 @@ def check_classifier(model: Any) -> None:
     width = sum(_check_encoder(layers, inputs, k) for k, layers in enumerate(encoders))
     if bool(encoders) != ("hidden" in vars(model)):
         raise ValueError("encoders_ must be present for a network, and only then")
+    # Files of before the head was chosen in the fit name it by the parameter.
+    given = getattr(model, "head", "embedding") if encoders else "features"
+    vars(model).setdefault("head_", given)
     # With a head on the features the encoders only made the weights.
     on_embedding = attribute(model, "head_") == "embedding"
     if attribute(model, "head_") not in ("features", "embedding") or on_embedding > bool(encoders):
