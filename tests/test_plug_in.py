@@ -18,7 +18,7 @@ from stablepred.core.sequential import learn_weights, start_solution, train_enco
 from stablepred.data import SyntheticWorld
 from stablepred.evidence.base import Scores
 from stablepred.evidence.verdict import judge, make_evidence
-from stablepred.heads.choice import choose_recipe, shuffled_folds
+from stablepred.heads.choice import judge_recipes, shuffled_folds
 from stablepred.heads.linear import LinearHeads
 from stablepred.heads.network import NetworkHeads
 from stablepred.sample import make_sample
@@ -63,10 +63,10 @@ def test_weights_can_be_learned_by_another_balance_and_carry_a_head():
     assert largest_rise(own) <= 1e-9
     heads = LinearHeads(SETTINGS, torch.tensor([True, False, False, True]))
     recipes = list(heads.recipes(sample, solution.w, "auto", "auto"))
-    recipe = choose_recipe(
+    judged = judge_recipes(
         heads, recipes, sample, solution.w, ~heads.stable, lambda: shuffled_folds(sample, 3, 0), 0
     )
-    (predictor,) = heads.fit(sample, solution.w, [recipe])
+    (predictor,) = heads.fit(sample, solution.w, [recipes[judged.best]])
     assert float(predictor.probability(sample, sample.features).std()) > 0.1
 
 

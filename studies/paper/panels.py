@@ -169,7 +169,7 @@ def run_method(definition: Definition) -> Result:
     """One method in a panel, with one seed."""
     panel, seed = Panel.from_definition(definition["panel"]), definition["seed"]
     data = environments(panel, seed)
-    model = METHODS[definition["method"]](seed).set_params(**definition["settings"])
+    model = METHODS[definition["method"]].restore(seed, definition["settings"])
     fitted = fit(lambda: model, data.train)
     return {
         **errors_of(model, data.tests),
