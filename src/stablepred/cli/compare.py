@@ -41,7 +41,10 @@ def compare(
     Example: stablepred compare train.csv --target y --by region --methods lr,boosting,stable
     """
     import stablepred
+    from stablepred._extras import require
 
+    if output is not None:
+        require("matplotlib", "the picture in the folder")  # before any work is done
     if not tests and by is None:
         raise options.UsageError(
             "there is nothing to test on. Give a second file, or name a column with --by."
