@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from studies.continuous import ContinuousStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
+from studies.peers import PeersStudy
 from studies.real import RealStudy
 from studies.study import Study
 from studies.tuning import TuningStudy
@@ -12,6 +14,8 @@ OTHERS: dict[str, type[Study]] = {
     "tuning-study": TuningStudy,
     "real": RealStudy,
     "natural": NaturalStudy,
+    "continuous": ContinuousStudy,
+    "peers": PeersStudy,
 }
 NAMES = [*FIGURES, EVERYTHING, *OTHERS]
 

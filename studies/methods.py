@@ -19,7 +19,6 @@ from stablepred.models.dlr import DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 from stablepred.models.stable import StableClassifier
 from stablepred.worlds.environment import Environment
-from studies.natural.draft import DraftClassifier
 
 Settings = dict[str, Any]
 
@@ -28,7 +27,7 @@ OURS, OURS_CLASS = "Stable", StableClassifier.__name__  # what the library recom
 PAPER = "DGBR (paper)"  # to the letter of the paper
 BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"
 CONSTANT, ORACLE = "constant", "oracle"  # references
-CHOSEN_LR, DRAFT = "LR (chosen penalty)", "Stable (draft)"  # in the study of natural shifts
+CHOSEN_LR = "LR (chosen penalty)"  # in the study of natural shifts
 
 BASELINES = (LR, DLR, GBR)
 FOUR = (*BASELINES, DGBR)
@@ -87,7 +86,6 @@ METHODS: dict[str, Method] = {
     DGBR: Method(DGBRClassifier, revision=4),
     OURS: Method(StableClassifier),
     CHOSEN_LR: Method(_chosen_lr),
-    DRAFT: Method(DraftClassifier),
     PAPER: Method(DGBRClassifier.from_paper, revision=2),
     BOOSTING: Method(HistGradientBoostingClassifier),
     BALANCED_BOOSTING: Method(_balanced_boosting, revision=2),

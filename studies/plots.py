@@ -34,6 +34,12 @@ STYLES = {
     BALANCED_BOOSTING: ("#ccb974", "h", "-"),
     CONSTANT: ("#8c8c8c", "", ":"),
     ORACLE: ("#222222", "", "--"),
+    "OLS": ("#c44e52", "o", "-"),
+    "lasso": ("#dd8452", "s", "-"),
+    "OLS + weights": ("#55a868", "^", "-"),
+    "Stable + boosting": ("#64b5cd", "^", "-"),
+    "oracle OLS": ("#222222", "", "--"),
+    "oracle boosting": ("#222222", "", "-."),
 }
 POINTS = {CONSTANT: "P", ORACLE: "*"}  # markers where there is no line
 RATE = "bias rate r of the test environment"

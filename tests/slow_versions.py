@@ -40,6 +40,20 @@ def gaps(x, v, phi=lambda x: x, scale=1.0, shared=None):
     return vectors
 
 
+def slopes(x, v, phi=lambda x: x, scale=1.0, shared=None):
+    """Weighted least-squares slopes of phi(X with column j set to zero) on x_j, for each j."""
+    vectors = []
+    for j in range(x.shape[1]):
+        removed = x.copy()
+        removed[:, j] = 0
+        if shared is not None:
+            removed[:, np.flatnonzero(shared[j])] = 0
+        design = np.column_stack([np.ones(len(x)), x[:, j]]) * np.sqrt(v)[:, None]
+        line, *_ = np.linalg.lstsq(design, phi(removed) * np.sqrt(v)[:, None], rcond=None)
+        vectors.append(line[1] / scale)
+    return vectors
+
+
 def weighted_sd(phi, mass):
     """Standard deviation of each coordinate under the mass of the rows.
 

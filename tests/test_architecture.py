@@ -66,17 +66,19 @@ def unexpected(name, allowed):
 GROUND = {"exceptions", "_random", "_lazy", "_version"}
 # The marks of a class that says itself how it is stored and checked.
 STORED = {"io.save"}
+# What shows itself as a table in a notebook.
+SHOWN = {"html.fragments"}
 
 ALLOWED = {
-    "outcomes": set(),
+    "outcomes": set() | STORED,
     "worlds": set(),
-    "theory": {"weights.raw"},
+    "theory": set(),
     # Protocols of balancing; sample and core are one floor with two doors.
-    "core": {"sample", "outcomes", "weights.base"},
+    "core": {"sample", "outcomes", "weights.base"} | STORED,
     "sample": {"core.sharding"},
     "weights": {"sample", "core", "outcomes"},
     "evidence": {"sample", "core", "outcomes"},
-    "heads": {"sample", "core", "outcomes", "validation.environments"} | STORED,
+    "heads": {"sample", "core", "outcomes", "evidence", "validation.environments"} | STORED | SHOWN,
 }
 
 

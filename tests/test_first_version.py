@@ -22,7 +22,7 @@ GOLDEN = Path(__file__).parent / "golden" / "first-version.npz"
 SELECTIONS = [
     ({"bias_on": "outcome"}, 0.75, 10),
     ({"bias_on": "signal"}, 0.75, 10),
-    ({"shift": "v_given_s"}, 0.65, 20),
+    ({"shift": "v_given_s", "mediator": "integer"}, 0.65, 20),
     ({"bias_on": "outcome"}, 0.85, 14),
 ]
 WORLDS = [

@@ -24,6 +24,7 @@ FIXED = FEW | {"l1": 0.003, "refit": False}
 MODELS = {
     "GBR": GBRClassifier(cv=2, **FEW),
     "GBR order 2": GBRClassifier(order=2, dichotomize="median", **FIXED),
+    "GBR mean": GBRClassifier(dichotomize="mean", **FIXED),
     "GBR paper": GBRClassifier.from_paper(**FEW),
     "DLR": DLRClassifier(hidden=(4, 3), **FEW),
     "DLR without intercept": DLRClassifier(fit_intercept=False, **FEW),
@@ -79,9 +80,13 @@ def mixed():
 
 def edge_rows(model, X):
     """Every feature in turn at its cut point, and at the numbers next to it."""
-    cut = model.dichotomizer_.thresholds_ + model.dichotomizer_.tolerances_
+    if model.dichotomize is None:
+        cut, other = model.standardizer_.low_, model.standardizer_.high_
+    else:
+        other = model.dichotomizer_.thresholds_
+        cut = other + model.dichotomizer_.tolerances_
     edges = [cut, np.nextafter(cut, np.inf), np.nextafter(cut, -np.inf)]
-    edges += [model.dichotomizer_.thresholds_, cut.astype(np.float32).astype(float)]
+    edges += [other, cut.astype(np.float32).astype(float)]
     edges += [np.full_like(cut, value) for value in (0.0, -0.0, 1.0, 1e300, -1e300, 5e-324)]
     rows = [np.array(edges)]
     for j in range(len(cut)):
@@ -149,16 +154,6 @@ def test_a_row_that_the_model_refuses_has_no_probability(value, mixed, tmp_path)
     assert np.isnan(probabilities[3]).all()
     rest = np.arange(len(X)) != 3
     np.testing.assert_allclose(probabilities[rest], model.predict_proba(X)[rest], atol=1e-5)
-
-
-def test_a_row_that_is_not_0_or_1_has_no_probability_where_nothing_is_cut(mixed, tmp_path):
-    X, y = mixed
-    binary = X.gt(X.mean()).astype(float)
-    model = GBRClassifier(dichotomize=None, **FIXED).fit(binary, y)
-    model.to_onnx(tmp_path / "model.onnx")
-    binary.iloc[2, 1] = 0.5
-    probabilities = answers(tmp_path / "model.onnx", binary)[1]
-    assert np.flatnonzero(np.isnan(probabilities[:, 1])).tolist() == [2]
 
 
 def test_the_file_says_which_columns_and_classes_it_takes(mixed, tmp_path):

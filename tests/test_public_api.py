@@ -128,7 +128,7 @@ def test_a_star_import_gives_exactly_the_public_names():
 def test_data_offers_its_names():
     from stablepred import data
 
-    assert data.__all__ == sorted(data.__all__)
+    assert len(set(data.__all__)) == len(data.__all__)  # their order is the linter's
     assert {"Environment", "SyntheticWorld", "biased_sample"} <= set(data.__all__)
     for name in data.__all__:
         assert getattr(data, name) is not None

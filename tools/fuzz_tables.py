@@ -74,7 +74,7 @@ def python_rows(file: CsvFile) -> list[list[str]]:
 
 
 def check_encoded(frame: pd.DataFrame) -> None:
-    """Raise unless a table becomes 0/1 features, or is refused."""
+    """Raise unless a table becomes finite features, or is refused."""
     try:
         encoded = encode_table(frame, str(frame.columns[-1]))
         encoder, features = encoded.encoder, encoded.features
@@ -82,7 +82,7 @@ def check_encoded(frame: pd.DataFrame) -> None:
     except InputError:  # no target in the last column
         encoder = TableEncoder().fit(frame)
         features = encoder.transform(frame)
-    assert np.isin(features.to_numpy(), (0, 1)).all(), "a feature other than 0 and 1"
+    assert np.isfinite(features.to_numpy()).all(), "a feature that is not finite"
     assert features.columns.is_unique, "two features of one name"
     assert len(features) == len(frame), "another number of rows"
     assert encoder.transform(frame[::2]).equals(features[::2]), "some rows are encoded otherwise"

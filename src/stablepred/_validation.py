@@ -81,7 +81,7 @@ def _date_columns(X: Any) -> list[str]:
     return [repr(name) for name in columns if np.asarray(X[name][:1]).dtype.kind in "mM"]
 
 
-def check_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> FloatArray:
+def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
     """Sample weights as an array: one per row, not negative, not all zero."""
     weight: FloatArray = _check_sample_weight(sample_weight, x, dtype=np.float64)
     if (weight < 0).any():
@@ -96,19 +96,6 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: FloatArray) -> Float
     if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
         weight = np.ldexp(weight, -exponent)
     return weight
-
-
-def check_binary(x: FloatArray, names: list[str]) -> None:
-    """Refuse features with values other than 0 and 1, by name."""
-    for name, values in zip(names, x.T, strict=True):
-        distinct = np.unique(values)
-        if not np.isin(distinct, (0.0, 1.0)).all():
-            examples = ", ".join(f"{value:g}" for value in distinct[:4])
-            raise InputError(
-                f"feature {name!r} must be 0/1 to be balanced, but has {len(distinct)} distinct "
-                f"values (e.g. {examples}). Set dichotomize='mean', or put a Dichotomizer before "
-                "this estimator."
-            )
 
 
 def column_names(estimator: Any, n_features: int) -> list[str]:

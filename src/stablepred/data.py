@@ -11,12 +11,14 @@ if _typing.TYPE_CHECKING:
     from stablepred.tables.engines import predict_table
     from stablepred.tables.files import read_table
     from stablepred.tables.table_model import TableModel, fit_table
+    from stablepred.worlds.continuous import ContinuousWorld
     from stablepred.worlds.environment import Environment
     from stablepred.worlds.selection import biased_sample, deliverable_rows
     from stablepred.worlds.synthetic import SyntheticWorld
 
 __all__ = [
     "DATASETS",
+    "ContinuousWorld",
     "Dataset",
     "Environment",
     "PatternCounts",
@@ -41,6 +43,7 @@ __getattr__, __dir__ = _attach(
         "stablepred.tables.counting": "PatternCounts count_patterns",
         "stablepred.tables.encoder": "TableEncoder",
         "stablepred.tables.table_model": "TableModel fit_table",
+        "stablepred.worlds.continuous": "ContinuousWorld",
         "stablepred.worlds.environment": "Environment",
         "stablepred.worlds.selection": "biased_sample deliverable_rows",
         "stablepred.worlds.synthetic": "SyntheticWorld",

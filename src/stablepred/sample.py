@@ -10,7 +10,9 @@ A sum over rows is ``sample.total(...)``. Where several processes hold the rows,
 over all of them; nothing outside this file and ``core/sharding.py`` needs to know.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
 
@@ -58,6 +60,8 @@ class Sample:
     pairs: Pairs
     shared: Tensor | None = None  # (q, q)
     shards: Local = LOCAL
+    environment: Tensor | None = None  # (m,) number of the training environment
+    cluster: Tensor | None = None  # (m,) rows with the same number are never held out apart
 
     @property
     def n_features(self) -> int:
@@ -80,6 +84,17 @@ class Sample:
         groups, columns = self.origin.groups, self.origin.columns
         return columns if groups is None else groups[columns]
 
+    @cached_property
+    def targets(self) -> Tensor:
+        """What a decoder should reconstruct, between 0 and 1 as its output is: (m, q)."""
+        bits = (self.x.square() == self.x).all(0).double()
+        return torch.where(self.shards.smallest(bits) > 0, self.x, 0.5 + self.x / 6)
+
+    @property
+    def n_environments(self) -> int:
+        """How many training environments the rows come from."""
+        return 1 if self.environment is None else len(torch.unique(self.environment))
+
     @property
     def device(self) -> torch.device:
         """Where the rows are."""
@@ -100,9 +115,11 @@ class Sample:
     def with_products(self) -> Self:
         """The same rows with the products of all pairs of features that vary (order 2)."""
         p = self.n_features
-        candidates = list(combinations(range(p), 2))
-        shares = [float((self.x[:, a] * self.x[:, b]).mean()) for a, b in candidates]
-        pairs = [pair for pair, share in zip(candidates, shares, strict=True) if 0 < share < 1]
+        pairs = []
+        for a, b in combinations(range(p), 2):
+            product = self.x[:, a] * self.x[:, b]
+            if product.min() < product.max():
+                pairs.append((a, b))
         wide = add_products(self.x, pairs)
         return replace(self, x=wide, pairs=pairs, shared=_share(self.groups, pairs, self.device))
 
@@ -112,7 +129,11 @@ class Sample:
         mass = self.mass[rows] * share[rows]
         mass = mass / self.total(mass.sum())
         copies = self.copies[rows] * share[rows]
-        return replace(self, x=self.x[rows], y=self.y[rows], mass=mass, copies=copies)
+        environment, cluster = (
+            None if mark is None else mark[rows] for mark in (self.environment, self.cluster)
+        )
+        part = replace(self, x=self.x[rows], y=self.y[rows], mass=mass, copies=copies)
+        return replace(part, environment=environment, cluster=cluster)
 
     def select(self, used: Tensor, v: Tensor) -> Self:
         """Only some of the features, so that fewer rows are distinct; ``v`` is the rows' mass."""
@@ -132,7 +153,20 @@ class Sample:
             origin=origin,
             pairs=pairs,
             shared=_share(groups, pairs, self.device),
+            environment=None,
+            cluster=None,
         )
+
+    def restrict(self, features: BoolArray) -> Self:
+        """The same rows with only some of the features; without products."""
+        origin = replace(self.origin, columns=self.origin.columns[features])
+        x = self.features[:, torch.as_tensor(features, device=self.device)]
+        shared = _share(self.groups[features], [], self.device)
+        return replace(self, x=x, origin=origin, pairs=[], shared=shared)
+
+    def against_rest(self, k: int) -> Self:
+        """The same rows with one class of the outcome against the others."""
+        return replace(self, y=(self.y == k).double())
 
     def _tensor(self, values: FloatArray) -> Tensor:
         return torch.as_tensor(values).to(self.device)
@@ -169,13 +203,16 @@ def make_sample(
     names: list[str],
     *,
     groups: NDArray[np.intp] | None = None,
+    environment: NDArray[np.intp] | None = None,
+    cluster: NDArray[np.intp] | None = None,
     counted: bool = False,
     device: torch.device | str = "cpu",
 ) -> Sample:
     """The sample of a table; columns that do not vary are left out.
 
-    ``groups`` is the variable of each column, where a variable has several. ``counted`` says that
-    the sample weights are numbers of equal rows.
+    ``groups`` is the variable of each column, where a variable has several; ``environment`` and
+    ``cluster`` number the rows' environments and clusters. ``counted`` says that the sample weights
+    are numbers of equal rows.
     """
     shards = current_shards()
     present = weight > 0
@@ -185,7 +222,8 @@ def make_sample(
     active = np.flatnonzero(varies)
     columns = active[_order_columns(x[:, active], y, weight, shards)]
     x = x[:, columns]
-    rows, mass, index = group_rows(x, y, weight, shards)
+    marks = [mark[present] for mark in (environment, cluster) if mark is not None]
+    rows, mass, index = group_rows(x, y, weight, shards, marks)
     each = weight if counted else count_rows(weight, shards)
     copies = np.bincount(index, each).astype(np.float64)
     origin = Origin(names, columns, index, present, n_rows, groups)
@@ -195,7 +233,11 @@ def make_sample(
     )
     x_, y_, mass_, copies_ = tensors
     shared = None if groups is None else _share(groups[columns], [], x_.device)
-    return Sample(x_, y_, mass_, copies_, origin, [], shared, shards)
+    marked = [
+        None if mark is None else torch.as_tensor(mark[present][rows], device=device)
+        for mark in (environment, cluster)
+    ]
+    return Sample(x_, y_, mass_, copies_, origin, [], shared, shards, *marked)
 
 
 def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tensor | None:
@@ -241,14 +283,19 @@ def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
 
 
 def group_rows(
-    x: FloatArray, y: FloatArray, weight: FloatArray, shards: Local = LOCAL
+    x: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    shards: Local = LOCAL,
+    marks: Sequence[NDArray[np.intp]] = (),
 ) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
-    """The distinct rows of ``x`` and ``y``: first index, mass, and each row's group.
+    """The distinct rows of ``x``, ``y`` and ``marks``: first index, mass, and each row's group.
 
     Sums of scaled weights differ in their last bits, and an iterative fit amplifies such
     differences. Relative to the largest, and rounded to 40 bits, sums do not depend on the scale.
     """
-    outcome = (y + 0.0).astype(">f8")[:, None].view(np.uint8)  # its bytes: 0 before 1
+    keys = np.column_stack([y + 0.0, *marks])
+    outcome = keys.astype(">f8", order="C").view(np.uint8)  # its bytes: 0 before 1
     if not shards.largest(float(not is_binary(x).all())):
         bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
         _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)

@@ -13,7 +13,6 @@ from studies.methods import (
     CHOSEN_LR,
     CONSTANT,
     DGBR,
-    DRAFT,
     GBR,
     LR,
     METHODS,
@@ -21,9 +20,9 @@ from studies.methods import (
     Settings,
 )
 
-COMPARED = (CONSTANT, LR, CHOSEN_LR, BOOSTING, GBR, DGBR, OURS, DRAFT)
-QUICK = (CONSTANT, LR, CHOSEN_LR, BOOSTING, OURS, DRAFT)
-BINARY = (GBR, DGBR, OURS)  # need 0/1 features
+COMPARED = (CONSTANT, LR, CHOSEN_LR, BOOSTING, GBR, DGBR, OURS)
+QUICK = (CONSTANT, LR, CHOSEN_LR, BOOSTING, OURS)
+ENCODED = (GBR, DGBR)
 CHANGES: dict[str, Settings] = {LR: {"max_iter": 1000}}
 
 
@@ -32,7 +31,7 @@ def make_method(name: str, seed: int) -> Any:
     model = METHODS[name](seed, **CHANGES.get(name, {}))
     if name in (LR, CHOSEN_LR):
         return make_pipeline(_standard_columns(), model)
-    return make_pipeline(TableEncoder(), model) if name in BINARY else model
+    return make_pipeline(TableEncoder(dichotomize="mean"), model) if name in ENCODED else model
 
 
 def settings(name: str) -> Settings:

@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
-from studies.methods import CHOSEN_LR, CONSTANT, DRAFT, LR
+from studies.methods import CHOSEN_LR, CONSTANT, LR, OURS
 from studies.natural.report import CHANGES, MEASURES, SIZES, WORSE, slug
 from studies.plots import POINTS, STYLES, add_legend, make_canvas
 
-OWN_STYLES = {CHOSEN_LR: ("#c44e52", "o"), DRAFT: ("#222222", "s")}
+OWN_STYLES = {CHOSEN_LR: ("#c44e52", "o"), OURS: ("#222222", "s")}
 LINEAR = 0.01  # changes up to this are drawn to scale, larger ones by their logarithm
 TICKS = (-0.1, -0.03, -0.01, -0.005, 0, 0.005, 0.01, 0.03, 0.1, 0.3, 1)
 
@@ -45,17 +45,17 @@ def _draw_size(means: pd.DataFrame, title: str, path: Path) -> None:
 
 def _draw_method(axes: Axes, method: str, x: np.ndarray, up: np.ndarray) -> None:
     colour, marker = OWN_STYLES.get(method) or STYLES[method][:2]
-    is_draft = method == DRAFT
+    is_ours = method == OURS
     axes.plot(
         x,
         up,
         marker=marker or POINTS[method],
         color=colour,
         markerfacecolor="white" if method == CHOSEN_LR else colour,
-        markersize=6 if is_draft else 5,
+        markersize=6 if is_ours else 5,
         linestyle="",
         label=method,
-        zorder=4 if is_draft else 2 if method == CONSTANT else 3,
+        zorder=4 if is_ours else 2 if method == CONSTANT else 3,
     )
 
 

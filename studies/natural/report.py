@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from studies.methods import CONSTANT, DRAFT, LR
+from studies.methods import CONSTANT, LR, OURS
 from studies.natural.cases import MOST_ROWS, Case
 from studies.natural.tables import BY_AGE, NATURAL
 from studies.records import Records, Result
@@ -123,7 +123,7 @@ def page_parts(
         f"*Worse than LR*: the share of runs in which the average error is higher by more than "
         f"{WORSE}, the grey band of the pictures. *Tables harmed*: those with a change of the "
         f"average error over {MOST_HARM}.",
-        _draft_text(long),
+        _dropped_text(long),
     ]
     for size, title in SIZES.items():
         parts += [f"## With {title}"]
@@ -148,10 +148,10 @@ def _title(measure: str) -> str:
     return measure if measure == "log-loss" else f"{measure} error"
 
 
-def _draft_text(long: pd.DataFrame) -> str:
-    dropped = long.loc[(long["method"] == DRAFT) & (long["size"] == CAPPED), "dropped"]
+def _dropped_text(long: pd.DataFrame) -> str:
+    dropped = long.loc[(long["method"] == OURS) & (long["size"] == CAPPED), "dropped"]
     return (
-        f"{DRAFT} is a draft that is being studied and not part of the library. It leaves out at "
+        f"{OURS} leaves out at "
         f"least one variable in {int((dropped > 0).sum())} of {len(dropped)} runs with at most "
         f"{MOST_ROWS:,} rows; where it leaves out none, its change is that of its estimator alone."
     )

@@ -20,15 +20,15 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from stablepred._random import child_seed, numpy_generator
 from stablepred.evidence.effect import weighted_effects
-from stablepred.evidence.explaining_away import CAUSE_Z, explaining_away
+from stablepred.evidence.explaining_away import CAUSE_Z, compete
 from stablepred.exceptions import StablepredWarning
+from stablepred.outcomes.binary import BINARY
 from stablepred.sample import sample_of_rows
 from stablepred.search import StableSearchCV
 from stablepred.validation.environments import (
@@ -146,7 +146,7 @@ def feature_evidence(
         f"effect, {name}": _effect_z(x, y, w, rng) / EFFECT_Z for name, w in weights.items()
     }
     sample = sample_of_rows(x, y)
-    evidence["explaining away"] = explaining_away(sample, torch.ones_like(sample.mass)) / CAUSE_Z
+    evidence["explaining away"] = compete(sample, BINARY)[0] / CAUSE_Z
     evidence["both"] = np.minimum(evidence["explaining away"], evidence["effect, several encoders"])
     return evidence
 

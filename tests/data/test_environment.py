@@ -18,6 +18,14 @@ def test_features_and_outcome_are_kept_as_integers():
     assert "3 rows, 2 features" in repr(environment)
 
 
+def test_numbers_are_kept_in_double_precision():
+    environment = Environment("e", X.assign(c=np.float32([0.5, 2, 1])), [0.25, 2.0, 1.0])
+    assert environment.X.dtypes.tolist() == [np.int64, np.int64, np.float64]
+    assert environment.X["c"].tolist() == [0.5, 2, 1]
+    assert environment.y.tolist() == [0.25, 2.0, 1.0]
+    assert "mean of y: 1.083" in repr(environment)
+
+
 def test_changing_the_frame_later_does_not_change_the_environment():
     frame, y = X.copy(), np.array([0, 1, 1])
     environment = Environment("e", frame, y)
@@ -44,12 +52,11 @@ def test_fields_cannot_be_assigned():
         (X.iloc[:0], [], "0 rows"),
         (X[[]], [0, 1, 1], "0 columns"),
         (X.set_axis(["a", "a"], axis=1), [0, 1, 1], "repeated column names"),
-        (X.assign(c=[0, 2, 1]), [0, 1, 1], "feature 'c' .* must be 0/1"),
-        (X.assign(c=[0, 0.5, 1]), [0, 1, 1], "feature 'c' .* must be 0/1"),
-        (X.assign(c=["0", "1", "1"]), [0, 1, 1], "feature 'c' .* must be 0/1"),
+        (X.assign(c=["0", "1", "1"]), [0, 1, 1], "feature 'c' .* must be numbers"),
+        (X.assign(c=[0, np.inf, 1]), [0, 1, 1], "feature 'c' .* infinite"),
         (X.assign(c=[0, np.nan, 1]), [0, 1, 1], "feature 'c' .* missing"),
         (X, [0, 1], "3 rows in X but 2 values in y"),
-        (X, [0, 1, 2], "outcome y .* must be 0/1"),
+        (X, ["a", "b", "a"], "outcome y .* must be numbers"),
         (X, [0, 1, np.nan], "outcome y .* missing"),
         (X, [[0], [1], [1]], "one dimension"),
         (X, pd.Series([0, 1, 1], index=[2, 1, 0]), "different row labels"),

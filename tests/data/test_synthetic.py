@@ -14,6 +14,7 @@ KINDS = {
     "outcome": {"bias_on": "outcome"},
     "signal": {"bias_on": "signal"},
     "v_given_s": {"shift": "v_given_s"},
+    "literal": {"shift": "v_given_s", "mediator": "integer"},
 }
 
 
@@ -49,6 +50,7 @@ def selection_weights(world, x, y, signal, rate):
     for i in range(world.n_noisy - world.n_biased, world.n_noisy):
         if world.shift == "v_given_s":
             target = sum((-1) ** j * x[:, j % world.n_stable] for j in range(i, i + 6))
+            target = target if world.mediator == "integer" else (target >= 0).astype(int)
         else:
             target = y if world.bias_on == "outcome" else signal
         weights *= np.where(x[:, world.n_stable + i] == target, rate, 1 - rate)
@@ -106,7 +108,9 @@ def test_joint_law_is_right_when_the_noisy_feature_in_the_outcome_is_biased(sett
         ("s_to_v", {"noise_scale": "variance"}),
         ("v_to_s", {"noise_scale": "variance", "bias_on": "signal"}),
         ("v_to_s", {"stable": 0.5, "biased": 0.5, "shift": "v_given_s"}),
+        ("v_to_s", {"stable": 0.5, "biased": 0.5, **KINDS["literal"]}),
         ("s_to_v", {"stable": 0.7, "biased": 0.2, "shift": "v_given_s"}),
+        ("s_to_v", {"stable": 0.7, "biased": 0.2, **KINDS["literal"]}),
     ],
 )
 def test_joint_law_is_right_for_other_shares_and_noise(setting, options):
@@ -215,6 +219,20 @@ def test_the_same_seed_gives_the_same_rows_and_another_one_others():
     assert not first.X.equals(other.X)
 
 
+def test_the_binary_mediator_is_the_default():
+    world = SyntheticWorld("s_to_v", shift="v_given_s")
+    assert world == SyntheticWorld("s_to_v", shift="v_given_s", mediator="binary")
+
+
+def test_selection_by_the_binary_mediator_acts_on_the_noisy_features_and_spares_the_stable_ones():
+    world = SyntheticWorld("s_indep_v", shift="v_given_s")
+    rows = world.sample(40_000, bias_rate=0.85, random_state=0).X.to_numpy()
+    assert np.abs(rows[:, :8].mean(axis=0) - 0.5).max() < 4.5 * 0.5 / np.sqrt(40_000)
+    for i in range(4, 12):  # the biased V, counted from 0
+        z = sum((-1) ** j * rows[:, j % 8] for j in range(i, i + 6))
+        assert abs((rows[:, 8 + i] == (z >= 0)).mean() - 0.85) < 0.01
+
+
 def test_bias_on_the_outcome_is_the_default():
     assert SyntheticWorld("s_to_v") == SyntheticWorld("s_to_v", bias_on="outcome")
 
@@ -245,6 +263,8 @@ def test_more_quadrature_nodes_do_not_change_the_total(setting, kind):
         ({"bias_on": "noise"}, "bias_on must be one of"),
         ({"noise_scale": "precision"}, "noise_scale must be one of"),
         ({"shift": "v_given_s", "bias_on": "outcome"}, "no meaning with shift='v_given_s'"),
+        ({"mediator": "integer"}, "no meaning with shift='y_given_v'"),
+        ({"shift": "v_given_s", "mediator": "real"}, "mediator must be one of"),
         ({"stable": 1.2}, "stable must be a fraction"),
         ({"biased": 0.0}, "biased must be a fraction"),
         ({"stable": 0.7, "biased": 0.5}, "at most 6"),

@@ -1,9 +1,10 @@
-"""From a table as it comes to 0/1 features."""
+"""From a table as it comes to 0/1 features, with numbers cut at their mean."""
 
 import datetime
 import decimal
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,12 @@ from stablepred import load
 from stablepred.data import TableEncoder, read_table
 from stablepred.exceptions import InputError, TableWarning
 
+Cutter = partial(TableEncoder, dichotomize="mean")
+
 
 def encoded(values, other=None):
     """Features of a column called a, fitted on it and applied to it or to another."""
-    encoder = TableEncoder().fit(pd.DataFrame({"a": values}))
+    encoder = Cutter().fit(pd.DataFrame({"a": values}))
     frame = pd.DataFrame({"a": values if other is None else other})
     return encoder.encode(frame)[0].to_dict("list"), encoder.notes_
 
@@ -167,9 +170,7 @@ def test_rare_values_are_counted_together():
     features, notes = encoded(values)
     assert list(features) == ["a=x", "a=y", "a is rare"]
     assert sum(features["a is rare"]) == 3
-    assert notes == [
-        "values in under 1% of the rows, counted together as 'is rare': a (3 of 5 values)"
-    ]
+    assert notes == ["values in few rows, counted together as 'is rare': a (3 of 5 values)"]
 
 
 def test_a_single_rare_value_keeps_its_name():
@@ -179,7 +180,7 @@ def test_a_single_rare_value_keeps_its_name():
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
 def test_text_that_names_the_row_is_left_out():
     frame = pd.DataFrame({"a": [f"K{k}" for k in range(40)], "b": [0, 1] * 20})
-    encoder = TableEncoder().fit(frame)
+    encoder = Cutter().fit(frame)
     assert list(encoder.get_feature_names_out()) == ["b"]
     assert encoder.notes_ == [
         "left out, an id or free text: a (40 different values in 40 rows)",
@@ -199,8 +200,8 @@ def test_a_csv_file_gives_the_features_of_the_frame_it_was_written_from(rows):
     with tempfile.TemporaryDirectory() as folder:
         frame.to_csv(Path(folder) / "table.csv", index=False)
         text = read_table(Path(folder) / "table.csv")
-    expected = TableEncoder().fit(frame)
-    encoder = TableEncoder().fit(text)
+    expected = Cutter().fit(frame)
+    encoder = Cutter().fit(text)
     assert encoder.notes_ == expected.notes_
     pd.testing.assert_frame_equal(encoder.transform(text), expected.transform(frame))
     pd.testing.assert_frame_equal(encoder.transform(frame), expected.transform(text))
@@ -220,7 +221,7 @@ def test_a_csv_file_gives_the_features_of_the_frame_it_was_written_from(rows):
     ],
 )
 def test_a_surprise_is_warned_of(training, new, expected, warning):
-    encoder = TableEncoder().fit(pd.DataFrame({"a": training}))
+    encoder = Cutter().fit(pd.DataFrame({"a": training}))
     with pytest.warns(TableWarning, match=warning):
         features = encoder.transform(pd.DataFrame({"a": new}))
     assert features.iloc[0].tolist() == expected
@@ -228,19 +229,19 @@ def test_a_surprise_is_warned_of(training, new, expected, warning):
 
 @pytest.mark.filterwarnings("error")
 def test_a_rare_value_of_training_is_no_surprise():
-    encoder = TableEncoder().fit(pd.DataFrame({"a": ["x"] * 500 + ["y"] * 500 + ["p", "q"]}))
+    encoder = Cutter().fit(pd.DataFrame({"a": ["x"] * 500 + ["y"] * 500 + ["p", "q"]}))
     assert encoder.transform(pd.DataFrame({"a": ["p"]})).iloc[0].tolist() == [0, 0, 1]
 
 
 def test_the_order_of_columns_and_further_columns_do_not_matter():
     frame = pd.DataFrame({"a": [1, 2, 9], "b": ["x", "y", "x"]})
-    encoder = TableEncoder().fit(frame)
+    encoder = Cutter().fit(frame)
     other = frame.assign(c=1)[["c", "b", "a"]]
     pd.testing.assert_frame_equal(encoder.transform(frame), encoder.transform(other))
 
 
 def test_a_training_column_that_is_missing_is_an_error():
-    encoder = TableEncoder().fit(pd.DataFrame({"income": [1, 2, 9], "b": [0, 1, 0]}))
+    encoder = Cutter().fit(pd.DataFrame({"income": [1, 2, 9], "b": [0, 1, 0]}))
     with pytest.raises(InputError, match=r"lacks 'income'.*It has: Income, b. Did you mean 'Inc"):
         encoder.transform(pd.DataFrame({"Income": [1], "b": [0]}))
 
@@ -263,7 +264,7 @@ def test_a_training_column_that_is_missing_is_an_error():
 )
 def test_dates_are_refused_with_advice(values):
     with pytest.raises(InputError, match=r"column 'a' holds dates .*year, month.*drop=\['a'\]"):
-        TableEncoder().fit(pd.DataFrame({"a": values}))
+        Cutter().fit(pd.DataFrame({"a": values}))
 
 
 @pytest.mark.parametrize("values", [["1.2.3", "1.2.4"], ["10-20", "20-30"], ["[0-10)", "[10-20)"]])
@@ -275,13 +276,13 @@ def test_lists_are_refused():
     with pytest.raises(
         InputError, match="column 'a' holds values that are neither numbers nor text"
     ):
-        TableEncoder().fit(pd.DataFrame({"a": [[1], [2]]}))
+        Cutter().fit(pd.DataFrame({"a": [[1], [2]]}))
 
 
 def test_constant_and_empty_columns_are_left_out_by_name():
     frame = pd.DataFrame({"c": ["x"] * 3, "n": [7] * 3, "e": [None] * 3, "b": [0, 1, 0]})
     with pytest.warns(TableWarning, match="left out, constant: c"):
-        encoder = TableEncoder().fit(frame)
+        encoder = Cutter().fit(frame)
     assert encoder.notes_ == ["left out, constant: c (always 'x'), n (always '7'), e (empty)"]
     assert list(encoder.get_feature_names_out()) == ["b"]
 
@@ -294,7 +295,8 @@ def test_constant_and_empty_columns_are_left_out_by_name():
         (pd.DataFrame({"a": []}), "no rows"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "names of columns repeat: 'a'"),
         (pd.DataFrame({0: [1, 2]}), r"must be text, but \[0\]"),
-        (np.eye(2), "must be a DataFrame"),
+        ([[1, 0], [0, 1]], "must be a DataFrame"),
+        (np.ones(2), "must have two dimensions"),
         (
             pd.DataFrame({"a": ["x", "y", "z"], "a=x": [0, 1, 0]}),
             "a feature of the same name: a=x",
@@ -303,12 +305,12 @@ def test_constant_and_empty_columns_are_left_out_by_name():
 )
 def test_tables_that_cannot_be_encoded(frame, message):
     with pytest.raises(InputError, match=message):
-        TableEncoder().fit(frame)
+        Cutter().fit(frame)
 
 
 def test_a_column_to_drop_must_be_there():
     with pytest.raises(InputError, match="column to drop 'b' is not in the table"):
-        TableEncoder(drop=["b"]).fit(pd.DataFrame({"a": [0, 1]}))
+        Cutter(drop=["b"]).fit(pd.DataFrame({"a": [0, 1]}))
 
 
 # --- overlap ---
@@ -317,7 +319,7 @@ def test_a_column_to_drop_must_be_there():
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
 def test_features_without_overlap_are_left_out_by_name_and_their_columns_not_needed():
     frame = pd.DataFrame({"a": [0] * 9 + [1], "b": [0, 1] * 5, "c": [0] * 8 + [1] * 2})
-    encoder = TableEncoder(overlap=0.2).fit(frame)
+    encoder = Cutter(overlap=0.2).fit(frame)
     assert list(encoder.get_feature_names_out()) == ["b", "c"]
     assert encoder.used_columns == ["b", "c"]
     assert encoder.notes_ == ["left out for want of overlap, share of ones: a (0.1)"]
@@ -330,7 +332,7 @@ def test_features_without_overlap_are_left_out_by_name_and_their_columns_not_nee
 @pytest.mark.parametrize("overlap", [-0.1, 0.5, float("nan")])
 def test_overlap_must_be_a_share(overlap):
     with pytest.raises(InputError, match="overlap must be"):
-        TableEncoder(overlap=overlap).fit(pd.DataFrame({"a": [0, 1]}))
+        Cutter(overlap=overlap).fit(pd.DataFrame({"a": [0, 1]}))
 
 
 # --- as a part of scikit-learn, and in a file ---
@@ -349,17 +351,17 @@ MIXED = pd.DataFrame(
 def test_a_column_of_dates_that_are_all_missing_is_left_out_as_empty():
     frame = pd.DataFrame({"a": [1, 2, 9], "d": pd.Series([pd.NaT] * 3)})
     with pytest.warns(TableWarning, match="constant: d"):
-        assert list(TableEncoder().fit_transform(frame)) == ["a>4"]
+        assert list(Cutter().fit_transform(frame)) == ["a>4"]
 
 
 def test_nested_values_in_new_rows_are_refused():
-    encoder = TableEncoder().fit(pd.DataFrame({"a": ["x", "y", "z"]}))
+    encoder = Cutter().fit(pd.DataFrame({"a": ["x", "y", "z"]}))
     with pytest.raises(InputError, match="neither numbers nor"):
         encoder.transform(pd.DataFrame({"a": [[1], [2]]}))
 
 
 def test_an_encoder_comes_back_from_a_file_as_it_was(tmp_path):
-    encoder = TableEncoder(drop=["owner"]).fit(MIXED)
+    encoder = Cutter(drop=["owner"]).fit(MIXED)
     encoder.save(tmp_path / "encoder")
     read = load(tmp_path / "encoder")
     assert read.notes_ == encoder.notes_
@@ -368,7 +370,7 @@ def test_an_encoder_comes_back_from_a_file_as_it_was(tmp_path):
 
 
 def test_a_damaged_encoder_is_refused():
-    encoder = TableEncoder().fit(MIXED)
+    encoder = Cutter().fit(MIXED)
     encoder.kept_ = encoder.kept_[:-1]
     with pytest.raises(ValueError, match="kept_"):
         encoder.check_stored()
@@ -394,7 +396,7 @@ def test_a_damaged_encoder_is_refused():
     ],
 )
 def test_a_column_that_no_fit_would_learn_is_not_stored(place, changes, match, tmp_path):
-    encoder = TableEncoder().fit(MIXED)
+    encoder = Cutter().fit(MIXED)
     encoder.columns_[place] = replace(encoder.columns_[place], **changes)
     width = sum(len(column.features) for column in encoder.columns_)
     encoder.kept_ = np.ones(width, dtype=bool)
@@ -403,12 +405,12 @@ def test_a_column_that_no_fit_would_learn_is_not_stored(place, changes, match, t
 
 
 def test_an_encoder_is_a_step_of_a_pipeline():
-    pipeline = make_pipeline(TableEncoder(), LogisticRegression())
+    pipeline = make_pipeline(Cutter(), LogisticRegression())
     assert clone(pipeline).fit(MIXED, [0, 0, 1, 1]).predict(MIXED).shape == (4,)
 
 
 def test_a_failed_fit_leaves_the_encoder_as_it_was():
-    encoder = TableEncoder().fit(MIXED)
+    encoder = Cutter().fit(MIXED)
     with pytest.raises(InputError):
         encoder.fit(pd.DataFrame({"a": ["2020-01-31", "2020-02-01"]}))
     assert encoder.used_columns == list(MIXED.columns)
@@ -417,9 +419,14 @@ def test_a_failed_fit_leaves_the_encoder_as_it_was():
 def test_polars_frames_are_taken_too():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"a": [1, 2, 9], "b": ["x", "y", None]})
-    assert list(TableEncoder().fit_transform(frame)) == ["a>4", "b=x", "b=y", "b is missing"]
+    assert list(Cutter().fit_transform(frame)) == [
+        "a>4",
+        "b=x",
+        "b=y",
+        "b is missing",
+    ]
 
 
 def test_rows_keep_their_labels():
     frame = MIXED.set_index(pd.Index([5, 6, 7, 8]))
-    assert list(TableEncoder().fit_transform(frame).index) == [5, 6, 7, 8]
+    assert list(Cutter().fit_transform(frame).index) == [5, 6, 7, 8]

@@ -263,7 +263,10 @@ def test_a_dictionary_of_a_parquet_file_gives_the_features_of_its_values(tmp_pat
         pa_parquet.write_table(table, tmp_path / "table.parquet")
     frame = read_table(tmp_path / "table.parquet")
     assert frame["a"].dtype == frame["b"].dtype
-    assert list(TableEncoder().fit_transform(frame[["a"]])) == ["a>2", "a is missing"]
+    features = TableEncoder(dichotomize="mean").fit_transform(frame[["a"]])
+    assert list(features) == ["a>2", "a is missing"]
+    both = TableEncoder().fit_transform(frame)
+    assert both["a"].tolist() == both["b"].tolist()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes there")

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from samples import sample_of
+from stablepred import GBRClassifier
 from stablepred.evidence.effect import WeightedEffect, weighted_effects
 from stablepred.sample import make_sample
 
@@ -31,6 +32,27 @@ def test_effects_are_differences_of_weighted_means():
             on = x[:, j] == 1
             expected = np.average(y[on], weights=v[on]) - np.average(y[~on], weights=v[~on])
             assert row[j] == pytest.approx(expected)
+
+
+def test_effects_of_numbers_are_weighted_regression_slopes_also_on_a_number():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(60, 2))
+    y = 2 * x[:, 0] + rng.normal(size=60)
+    v = rng.exponential(size=(3, 60))
+    for found, weights in zip(weighted_effects(x, y, v), v, strict=True):
+        for j in range(2):
+            assert found[j] == pytest.approx(np.polyfit(x[:, j], y, 1, w=np.sqrt(weights))[0])
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_the_effect_of_a_number_is_that_of_one_standard_deviation(scale):
+    rng = np.random.default_rng(1)
+    x = np.column_stack([scale * (5 + rng.normal(size=3000)), rng.integers(0, 2, 3000)])
+    y = (rng.random(3000) < 0.5 + 0.1 * (x[:, 0] / scale - 5).clip(-3, 3)).astype(int)
+    row = GBRClassifier(l1=0.01, refit=False, random_state=0).fit(x, y).feature_effects_.iloc[0]
+    assert row["effect"] == pytest.approx(0.1, abs=0.02)
+    assert row["low"] < row["effect"] < row["high"]
+    assert row["stable"]
 
 
 def test_a_side_without_weight_has_effect_zero():

@@ -217,8 +217,10 @@ def test_independent_features_have_nothing_that_the_outcome_could_not_explain():
 @pytest.mark.parametrize("setting", ["s_indep_v", "s_to_v", "v_to_s"])
 def test_the_share_tells_the_two_shifts_of_the_paper_apart(setting):
     shares = {}
-    for shift, rate in (("y_given_v", 0.65), ("v_given_s", 0.85)):
-        train = SyntheticWorld(setting, shift=shift).sample(1000, bias_rate=rate, random_state=11)
+    selections = {"y_given_v": ({}, 0.65), "v_given_s": ({"mediator": "integer"}, 0.85)}
+    for shift, (options, rate) in selections.items():
+        world = SyntheticWorld(setting, shift=shift, **options)
+        train = world.sample(1000, bias_rate=rate, random_state=11)
         shares[shift] = share(np.array(train.X, dtype=float), np.array(train.y, dtype=float))
     assert shares["v_given_s"] < 0.05
     assert shares["y_given_v"] > 0.2

@@ -100,26 +100,34 @@ def test_an_outcome_that_is_not_finite_is_refused(name, table):
         clone(ALL[name]).fit(table.x, y)
 
 
+@pytest.mark.parametrize("value", [1e308, -1e200])
 @pytest.mark.parametrize("name", OWN)
-def test_without_dichotomising_a_column_that_is_not_binary_is_refused_by_name(name, table):
-    X = table.X.assign(age=np.arange(table.n) % 7 + 18)
-    model = clone(ALL[name]).set_params(dichotomize=None)
-    with pytest.raises(InputError, match=r"'age'.*7 distinct values.*18.*Dichotomizer"):
-        model.fit(X, table.y)
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_without_dichotomising_two_values_must_be_0_and_1(name, table):
-    X = table.X.assign(f3=table.x[:, 3] + 1)
-    with pytest.raises(InputError, match=r"'f3' must be 0/1"):
+def test_an_enormous_number_is_refused_by_name(name, value, table):
+    X = table.X.assign(age=np.arange(table.n) % 7 + 18.0)
+    X.loc[5, "age"] = value
+    with pytest.raises(InputError, match=r"absolute values above 1e\+150.*'age' \(1e\+[23]0[08]\)"):
         clone(ALL[name]).set_params(dichotomize=None).fit(X, table.y)
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_without_dichotomising_a_new_value_at_prediction_is_refused_by_name(name, table):
-    model = clone(ALL[name]).set_params(dichotomize=None).fit(table.X, table.y)
-    with pytest.raises(InputError, match="'f3'"):
-        model.predict(table.X.assign(f3=0.5))
+def test_two_values_are_0_and_1_by_another_name(name, table):
+    one = clone(ALL[name]).set_params(dichotomize=None)
+    other = clone(one).fit(table.X.assign(f3=7 - 2 * table.x[:, 3], f4=table.x[:, 4] + 1), table.y)
+    one.fit(table.X.assign(f3=1 - table.x[:, 3]), table.y)
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.sample_weight_, other.sample_weight_)
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_a_number_outside_the_training_range_counts_as_the_nearest_inside(name, table):
+    X = table.X.assign(f2=np.linspace(18, 21, table.n) + 50 * (np.arange(table.n) == 7))
+    model = clone(ALL[name]).set_params(dichotomize=None).fit(X, table.y)
+    ends = [(18, -1e308), (X["f2"].mean() + 3 * X["f2"].std(ddof=0) + 1e-6, 1e308)]
+    for inside, outside in ends:
+        near, far = (model.predict_proba(X.assign(f2=value)) for value in (inside, outside))
+        np.testing.assert_allclose(near, far, rtol=0, atol=1e-12)
+    one, high = (model.predict_proba(table.X.assign(f3=value)) for value in (1.0, 5.0))
+    np.testing.assert_array_equal(one, high)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS | SCREENS)

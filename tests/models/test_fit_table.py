@@ -23,6 +23,7 @@ CLASSIFIERS = {
     "GBR fixed": GBRClassifier(**FIXED),
     "GBR order 2": GBRClassifier(order=2, **FIXED),
     "GBR paper": GBRClassifier.from_paper(random_state=0),
+    "GBR mean": GBRClassifier(dichotomize="mean", **FIXED),
     "GBR median": GBRClassifier(dichotomize="median", **FIXED),
     "DLR": DLRClassifier(random_state=0, max_iter=20),
     "DGBR": DGBRClassifier(random_state=0, max_iter=20),
@@ -72,9 +73,13 @@ def equal_but_for_rows(one, other):
     ours, theirs = one.balance_report_, other.balance_report_
     pd.testing.assert_frame_equal(ours.after, theirs.after, check_exact=True)
     assert (ours.n_rows, ours.effective_share) == (theirs.n_rows, theirs.effective_share)
-    for name in ("thresholds_", "tolerances_"):
-        cuts = (getattr(model.dichotomizer_, name) for model in (one, other))
-        np.testing.assert_allclose(*cuts, rtol=1e-14)
+    for part in ("dichotomizer_", "standardizer_"):
+        assert hasattr(one, part) == hasattr(other, part)
+        ours, theirs = (vars(getattr(model, part, model)) for model in (one, other))
+        for name in {"thresholds_", "tolerances_", "means_", "scales_", "low_", "high_"} & set(
+            ours
+        ):
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
@@ -88,9 +93,10 @@ def test_a_fit_on_counted_rows_is_the_fit_on_all_rows(frame, parquet, name):
 
 
 def test_weights_are_those_of_the_counted_patterns(frame, parquet):
-    model = GBRClassifier(**FIXED).fit_table(parquet, "bought")
-    full = GBRClassifier(**FIXED).fit(frame.drop(columns="bought"), frame["bought"])
-    patterns = count_patterns(parquet, "bought")
+    cut = GBRClassifier(dichotomize="mean", **FIXED)
+    model = clone(cut).fit_table(parquet, "bought")
+    full = clone(cut).fit(frame.drop(columns="bought"), frame["bought"])
+    patterns = count_patterns(parquet, "bought", dichotomize="mean")
     assert len(model.sample_weight_) == len(patterns.count) < len(frame)
     np.testing.assert_array_equal(model.row_count_, patterns.count)
     assert np.average(model.sample_weight_, weights=model.row_count_) == pytest.approx(1)
@@ -134,8 +140,7 @@ def test_columns_of_0_and_1_need_no_cuts(frame, parquet):
     full = clone(plain).fit(frame[names], frame["bought"])
     assert not hasattr(model, "dichotomizer_")
     np.testing.assert_array_equal(model.coef_, full.coef_)
-    with pytest.raises(InputError, match="feature 'age' must be 0/1"):
-        plain.fit_table(parquet, "bought")
+    np.testing.assert_array_equal(model.standardizer_.scales_, np.ones(4))
 
 
 def test_a_balancer_needs_no_target(frame, parquet):

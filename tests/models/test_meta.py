@@ -4,10 +4,15 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 from stablepred import (
@@ -101,9 +106,10 @@ def test_the_inner_model_sees_the_features_as_given(balanced, spy, kind, numbers
     np.testing.assert_array_equal(outcome, y)
 
 
-def test_the_weights_come_from_dichotomised_features(numbers):
+def test_the_weights_come_from_dichotomised_features_where_asked_for(numbers):
     X, y = numbers
-    model = BalancedClassifier(LogisticRegression()).fit(X, y)
+    balancer = GlobalBalancer(dichotomize="mean")
+    model = BalancedClassifier(LogisticRegression(), balancer).fit(X, y)
     expected = GlobalBalancer(dichotomize=None).fit(Dichotomizer().fit_transform(X)).weights_
     np.testing.assert_allclose(model.sample_weight_, expected, rtol=1e-12)
 
@@ -196,6 +202,82 @@ def test_several_classes_and_real_outcomes_are_left_to_the_inner_model(table):
 def test_an_inner_model_without_sample_weight_is_refused_by_name(table):
     with pytest.raises(InputError, match=r"KNeighborsClassifier.*sample_weight"):
         BalancedClassifier(KNeighborsClassifier()).fit(table.x, table.y)
+
+
+# --- pipelines and metadata routing ---
+
+
+class SpyScaler(StandardScaler):
+    def fit(self, X, y=None, sample_weight=None):
+        SEEN.append(("scaler", sample_weight))
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_in_a_pipeline_the_last_step_that_takes_weights_receives_them(table, routing):
+    expected = GlobalBalancer().fit(table.x).weights_
+    inner = make_pipeline(SpyScaler(), make_pipeline(SpyScaler(), LogisticRegression()))
+    by_hand = LogisticRegression().fit(
+        StandardScaler().fit_transform(table.x), table.y, sample_weight=expected
+    )
+    with config_context(enable_metadata_routing=routing):
+        model = BalancedClassifier(inner).fit(table.x, table.y)
+        np.testing.assert_allclose(
+            model.predict_proba(table.x)[:, 1],
+            by_hand.predict_proba(StandardScaler().fit_transform(table.x))[:, 1],
+            atol=1e-6,
+        )
+    assert [weight for _, weight in SEEN] == [None, None]
+
+
+def test_steps_that_request_the_weights_receive_them(table):
+    with config_context(enable_metadata_routing=True):
+        scaler = SpyScaler().set_fit_request(sample_weight=True)
+        last = LogisticRegression().set_fit_request(sample_weight=True)
+        model = BalancedClassifier(make_pipeline(scaler, last)).fit(table.x, table.y)
+    ((_, received),) = SEEN
+    np.testing.assert_array_equal(received, model.sample_weight_)
+
+
+def test_a_pipeline_without_a_step_that_takes_weights_is_refused(table):
+    inner = make_pipeline(MinMaxScaler(), KNeighborsClassifier())
+    with pytest.raises(InputError, match="Pipeline does not take sample_weight"):
+        BalancedClassifier(inner).fit(table.x, table.y)
+
+
+def test_a_balancer_may_be_a_pipeline(table):
+    balancer = make_pipeline(MinMaxScaler(), GlobalBalancer())
+    model = BalancedClassifier(LogisticRegression(), balancer).fit(7 * table.x, table.y)
+    np.testing.assert_array_equal(model.sample_weight_, GlobalBalancer().fit(table.x).weights_)
+    assert model.balance_report_ is model.balancer_[-1].balance_report_
+
+
+class Grouped(SpyClassifier):
+    def fit(self, X, y, sample_weight=None, groups=None):
+        SEEN.append(groups)
+        return super().fit(X, y, sample_weight)
+
+
+def test_what_the_inner_model_requests_is_passed_on(table):
+    groups = np.arange(table.n)
+    with config_context(enable_metadata_routing=True):
+        inner = Grouped().set_fit_request(groups=True)
+        model = BalancedClassifier(inner).set_fit_request(sample_weight=True)
+        model.fit(table.x, table.y, groups=groups, sample_weight=table.sample_weight)
+        np.testing.assert_array_equal(SEEN[0], groups)
+        SEEN.clear()
+        scores = cross_val_score(
+            model,
+            table.x,
+            table.y,
+            cv=2,
+            scoring=make_scorer(accuracy_score).set_score_request(sample_weight=False),
+            params={"groups": groups, "sample_weight": table.sample_weight},
+        )
+    assert np.isfinite(scores).all()
+    assert len(SEEN[0]) == table.n // 2
+    with pytest.raises(ValueError, match=r"\[groups\] are passed but are not .* requested"):
+        BalancedClassifier(Grouped()).fit(table.x, table.y, groups=groups)
 
 
 def test_the_report_is_the_balancers(table):

@@ -56,7 +56,7 @@ def test_variables_and_decision_say_what_is_used_and_why(linear):
 
 
 def test_where_nothing_goes_through_the_outcome_nothing_is_left_out():
-    train = SyntheticWorld("s_to_v", 20, shift="v_given_s").sample(
+    train = SyntheticWorld("s_to_v", 20, shift="v_given_s", mediator="integer").sample(
         1000, bias_rate=0.65, random_state=0
     )
     model = StableClassifier(LogisticRegression(), random_state=0).fit(train.X, train.y)
@@ -301,7 +301,7 @@ def test_the_selector_keeps_the_stable_columns_with_their_names_and_values(train
 
 
 def test_the_selector_keeps_all_where_the_verdict_is_not_conclusive():
-    train = SyntheticWorld("s_to_v", 20, shift="v_given_s").sample(
+    train = SyntheticWorld("s_to_v", 20, shift="v_given_s", mediator="integer").sample(
         1000, bias_rate=0.65, random_state=0
     )
     selector = StableFeatureSelector(random_state=0).fit(train.X, train.y)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.Stablepre
 @pytest.fixture(scope="module")
 def train():
     """Noisy features that follow the stable ones, not the outcome."""
-    world = SyntheticWorld("s_indep_v", 10, shift="v_given_s")
+    world = SyntheticWorld("s_indep_v", 10, shift="v_given_s", mediator="integer")
     return world.sample(1000, bias_rate=0.85, random_state=0)
 
 

@@ -8,7 +8,14 @@ import torch
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from test_raw import SHAPES, data_with_exact_weights, random_rows, rows_of_order_two
+from test_raw import (
+    SHAPES,
+    data_with_exact_weights,
+    numerical_gradient,
+    random_numbers,
+    random_rows,
+    rows_of_order_two,
+)
 from torch.autograd import gradcheck
 
 import slow_versions as slow
@@ -88,6 +95,73 @@ def test_the_scale_is_the_weighted_standard_deviation():
     mass, phi = v / v.sum(), random_network(4, (4, 2)).encode(x)
     expected = slow.weighted_sd(phi.numpy(), mass.numpy())
     np.testing.assert_allclose(scale_of(phi, mass).numpy(), expected, rtol=1e-12)
+
+
+# --- numbers, and variables of several columns ---
+
+
+@pytest.mark.parametrize("hidden", LAYERS)
+@pytest.mark.parametrize("seed", range(2))
+def test_for_numbers_the_loss_adds_up_squared_regression_slopes(hidden, seed, monkeypatch):
+    x, v, shared = random_numbers(seed=seed)
+    network = random_network(x.shape[1], hidden, seed)
+    encoder, _ = layers_of(network)
+    phi = slow.sigmoid_layers(x.numpy(), encoder)
+    scale = slow.weighted_sd(phi, (v / v.sum()).numpy())
+    for common in (None, shared):
+        vectors = slow.slopes(
+            x.numpy(), v.numpy(), lambda rows: slow.sigmoid_layers(rows, encoder), scale, common
+        )
+        expected = float((np.array(vectors) ** 2).sum())
+        units = torch.as_tensor(scale)
+        found = embedded_loss(network.encoder, x, v, 100, units, common)
+        assert float(found) == pytest.approx(expected, rel=1e-11)
+        kept = FixedEncoder(network.encoder, x, units, common)
+        assert float(kept(v)[0]) == pytest.approx(expected, rel=1e-11)
+        monkeypatch.setitem(embedded.TOGETHER, "cpu", 150)
+        made = FixedEncoder(network.encoder, x, units, common, keep_at_most=0)
+        for one, other in zip(made(v), kept(v), strict=True):
+            torch.testing.assert_close(one, other, rtol=1e-11, atol=1e-14)
+
+
+@pytest.mark.parametrize("hidden", LAYERS)
+def test_the_gradients_for_numbers_are_those_of_finite_differences(hidden):
+    x, v, shared = random_numbers(n=16)
+    network = random_network(x.shape[1], hidden)
+    scale = scale_of(network.encode(x), v / v.sum())
+    for common in (None, shared):
+        kept = FixedEncoder(network.encoder, x, scale, common)
+        expected = numerical_gradient(lambda w, kept=kept: kept(w)[0], v)
+        np.testing.assert_allclose(kept(v)[1].numpy(), expected, rtol=2e-5, atol=2e-6)
+        weights = v.clone().requires_grad_()
+        embedded_loss(network.encoder, x, weights, scale=scale, shared=common).backward()
+        torch.testing.assert_close(kept(v)[1], weights.grad, rtol=1e-9, atol=1e-11)
+
+
+def test_the_loss_for_numbers_passes_gradcheck_in_the_network():
+    x, v, _ = random_numbers(n=8)
+    x = x[:, :4]
+    sample, w = sample_of(x, x[:, 0], v / v.sum()), torch.ones(8, dtype=torch.float64)
+    layers = random_network(4, (3, 2)).encoder
+    tensors = [tensor.requires_grad_() for layer in layers for tensor in layer]
+
+    def loss(*flat):
+        network = AutoEncoder(list(zip(flat[::2], flat[1::2], strict=True)), [])
+        return EmbeddedBalance().of_network(sample, w, network)
+
+    assert gradcheck(loss, tensors)
+
+
+def test_never_all_rows_with_every_number_removed_at_once():
+    """What is not kept is made for a few treatments at a time."""
+    x, v, _ = random_numbers(n=200)
+    network = random_network(x.shape[1], (4, 3))
+    balance, sizes = FixedEncoder(network.encoder, x, None, keep_at_most=0), []
+    make = balance._make
+    balance._parts = [slice(j, j + 1) for j in range(x.shape[1])]
+    balance._make = lambda part: sizes.append(part.stop - part.start) or make(part)
+    torch.testing.assert_close(balance(v), FixedEncoder(network.encoder, x, None)(v))
+    assert sizes == [1] * x.shape[1]
 
 
 # --- pieces, and memory that runs short ---

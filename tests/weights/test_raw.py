@@ -33,6 +33,18 @@ def rows_of_order_two(n=60, p=4, seed=0):
     return sample.x, v, sample.shared
 
 
+def random_numbers(n=40, seed=0):
+    """Two 0/1 columns, three numbers and a category of three levels; weights; what is shared."""
+    rng = np.random.default_rng(seed)
+    bits = (rng.random((n, 2)) < 0.5).astype(float)
+    numbers = rng.normal(size=(n, 3)) + bits[:, :1]
+    levels = np.eye(3)[rng.integers(0, 3, n)]
+    x = torch.as_tensor(np.hstack([bits, numbers, levels]))
+    groups = np.array([0, 1, 2, 3, 4, 5, 5, 5])
+    shared = torch.as_tensor(groups[:, None] == groups)
+    return x, torch.as_tensor(rng.exponential(size=n) + 0.01), shared
+
+
 def loss(x, v, shared=None):
     return imbalance(x, v, shared).square().sum()
 
@@ -118,6 +130,66 @@ def test_the_imbalance_passes_gradcheck_in_the_weights():
     assert gradcheck(lambda weights: loss(x, weights), v.requires_grad_())
     x, v, shared = rows_of_order_two(n=14, p=3)
     assert gradcheck(lambda weights: loss(x, weights, shared), v.requires_grad_())
+
+
+# --- numbers, and variables of several columns ---
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_for_numbers_the_loss_adds_up_squared_regression_slopes(seed):
+    x, v, shared = random_numbers(seed=seed)
+    for common in (None, shared):
+        expected = np.array(slow.slopes(x.numpy(), v.numpy(), shared=common))
+        found = imbalance(x, v, common)
+        np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-12)
+        value, _ = balance_and_gradient(x, v, common)
+        assert float(value) == pytest.approx(float((expected**2).sum()), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "p"), SHAPES)
+def test_for_columns_of_0_and_1_the_slopes_are_the_papers_differences_of_means(n, p):
+    x, v = random_rows(n, p, seed=3)
+    means = slow.gaps(x.numpy(), v.numpy())
+    np.testing.assert_allclose(imbalance(x, v).numpy(), np.array(means), rtol=0, atol=1e-12)
+
+
+def numerical_gradient(function, v):
+    """Central differences, one weight after the other."""
+    slopes = np.empty(len(v))
+    for i in range(len(v)):
+        up, down = v.clone(), v.clone()
+        step = 1e-6 * float(v[i])
+        up[i] += step
+        down[i] -= step
+        slopes[i] = (float(function(up)) - float(function(down))) / (2 * step)
+    return slopes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_gradient_for_numbers_is_that_of_finite_differences(seed):
+    x, v, shared = random_numbers(seed=seed)
+    for common in (None, shared):
+        _, gradient = balance_and_gradient(x, v, common)
+        expected = numerical_gradient(lambda w, s=common: balance_and_gradient(x, w, s)[0], v)
+        np.testing.assert_allclose(gradient.numpy(), expected, rtol=2e-5, atol=2e-7)
+
+
+def test_the_loss_is_zero_where_numbers_are_uncorrelated():
+    grid = np.array(list(product([-1.3, 0.2, 1.1], [0.0, 1.0], [-2.0, 0.5, 0.7])))
+    value, gradient = balance_and_gradient(torch.as_tensor(grid), torch.full((18,), 0.1).double())
+    assert float(value) == pytest.approx(0, abs=1e-24)
+    assert float(gradient.abs().max()) == pytest.approx(0, abs=1e-11)
+
+
+def test_a_row_of_numbers_written_twice_is_a_row_of_twice_the_weight_in_any_order():
+    x, v, shared = random_numbers()
+    expected = float(balance_and_gradient(x, v, shared)[0])
+    half = v.clone()
+    half[:7] /= 2
+    rows, weights = torch.cat([x, x[:7]]), torch.cat([half, half[:7]])
+    order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(0))
+    found = balance_and_gradient(rows[order], 1e5 * weights[order], shared)[0]
+    assert float(found) == pytest.approx(expected, rel=1e-11)
 
 
 # --- where the loss is zero ---

@@ -56,7 +56,7 @@ def _errors(model: Any, found: Any, seed: int) -> Any:
 
     from stablepred.evaluation import metrics
 
-    predicted = {e.name: model.estimator.predict_proba(e.X)[:, 1] for e in found}
+    predicted = {e.name: model.expected(e.X) for e in found}
     constants = {e.name: np.full(len(e), model.base_rate) for e in found}
     constant = metrics.environment_errors(constants, found)
     frame = metrics.error_interval(predicted, found, random_state=seed)

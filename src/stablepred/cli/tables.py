@@ -15,12 +15,12 @@ from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
-from stablepred.tables.columns import Note
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import listed, unknown_column
-from stablepred.tables.table_model import TableModel
+from stablepred.tables.messages import Note, listed, unknown_column
+from stablepred.tables.table_model import TableEnvironment, TableModel
+from stablepred.tables.target import ClassTarget
 from stablepred.worlds.environment import Environment
 
 
@@ -102,6 +102,11 @@ def load_environments(
     What is ``comparing`` environments needs two of them.
     """
     model = load_model(folder)
+    if isinstance(model.target, ClassTarget):
+        raise InputError(
+            f"target {model.target.name!r} has {len(model.target.values)} classes; only two, or a "
+            "number, can be compared across environments. Use 'stablepred predict'."
+        )
     if by is not None and len(paths) > 1:
         raise InputError("several files are an environment each; --by cuts a single file.")
     if bins is not None and by is None:
@@ -119,16 +124,16 @@ def load_environments(
     for path in paths:
         frame = _read_labelled(model, path, outcome, by)
         y = model.target.encode(frame[outcome])
-        features, unexpected = model.encoder.encode(frame)
+        features, unexpected = model.features(frame)
         surprises += unexpected
         if by is None:
             name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
-            found.append(Environment(name, features, y))
+            found.append(TableEnvironment(name, features, y))
             continue
         groups = group_rows(frame[by], edges)
         for line in groups.notes:
             say(line)
-        found += [Environment(name, features[k], y[k]) for name, k in groups.rows.items()]
+        found += [TableEnvironment(name, features[k], y[k]) for name, k in groups.rows.items()]
     for line in note_lines(surprises):
         say(line)
     if comparing and len(found) < 2:

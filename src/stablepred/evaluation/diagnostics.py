@@ -29,9 +29,11 @@ class WorstPair(NamedTuple):
 class BalanceReport:
     """Imbalance of every feature as treatment, before and after weighting.
 
-    ``before`` and ``after`` are p x p: in row j and column k the mean of feature k among rows with
-    feature j = 1 minus its mean among rows with feature j = 0, under the sample weights alone
-    (before) and under sample weights times balancing weights (after). The diagonal is zero.
+    ``before`` and ``after`` are p x p: in row j and column k the slope of feature k on feature j,
+    under the sample weights alone (before) and under sample weights times balancing weights
+    (after). If feature j is 0/1, that is the mean of feature k among rows with feature j = 1 minus
+    its mean among rows with feature j = 0. Numbers are in standard deviations. Of a variable with
+    several columns the largest slope is given. The diagonal is zero.
 
     Attributes
     ----------
@@ -77,14 +79,14 @@ class BalanceReport:
         return pd.DataFrame(columns, index=pd.Index(self.before.index, name="treatment"))
 
     def check_stored(self) -> None:
-        """Raise ValueError unless both tables have the same names and hold differences."""
+        """Raise ValueError unless both tables have the same names and hold numbers."""
         names = list(self.before.index)
         axes = [list(axis) for table in (self.before, self.after) for axis in table.axes]
         if not names or len(set(names)) < len(names) or any(axis != names for axis in axes):
             raise ValueError("the balance report must have the same names on all sides")
         for table in (self.before, self.after):
             shape = (len(names), len(names))
-            check_numbers(table.to_numpy(), "the balance report", shape, low=-1.01, high=1.01)
+            check_numbers(table.to_numpy(), "the balance report", shape)
         if self.n_rows < 1 or not 0 < self.effective_share <= 1 + 1e-9:
             raise ValueError("the balance report has no sensible number of rows")
 
@@ -101,6 +103,11 @@ class BalanceReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.to_frame(), "\n".join(str(self).splitlines()[-2:]))
+
 
 def _find_worst(table: pd.DataFrame) -> WorstPair:
     gaps = table.to_numpy()
@@ -116,11 +123,21 @@ def balance_report(
     n_rows: int,
     shards: Local = LOCAL,
 ) -> BalanceReport:
-    """The report for 0/1 features ``x``, row shares ``mass`` and balancing weights ``w``."""
+    """The report for features ``x``, row shares ``mass`` and balancing weights ``w``.
+
+    Columns of the same name belong to one variable; the sums over rows are those of all processes.
+    """
+    variables = list(dict.fromkeys(names))
+    owner = np.array([variables.index(name) for name in names])
 
     def table(v: FloatArray) -> pd.DataFrame:
         sums = RawSums.of(torch.as_tensor(x), torch.as_tensor(v), shards)
-        return pd.DataFrame(imbalance_from(sums).numpy(), index=names, columns=names)
+        slopes = imbalance_from(sums).numpy()
+        worst = np.zeros((len(variables), len(variables)))
+        for j, k in np.argwhere(owner[:, None] != owner).tolist():
+            cell = owner[j], owner[k]
+            worst[cell] = max(worst[cell], slopes[j, k], key=abs)
+        return pd.DataFrame(worst, index=variables, columns=variables)
 
     first, second = shards.totals(mass @ w, mass @ w**2)
     return BalanceReport(table(mass), table(mass * w), n_rows, float(first**2 / second))

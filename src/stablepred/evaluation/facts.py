@@ -28,6 +28,7 @@ class ModelFacts:
     balance: BalanceReport | None
     effective_share: float | None  # effective sample size over rows, where there are weights
     effects: pd.DataFrame | None  # feature, effect, low, high, verdict, evidence; used if known
+    decision: Any  # which variables to use, and why
 
 
 def model_facts(model: Any, name: str | None = None) -> ModelFacts:
@@ -46,6 +47,7 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
         balance=balance,
         effective_share=balance.effective_share if balance else _effective_share(inner),
         effects=_effects(inner),
+        decision=getattr(inner, "decision_", None),
     )
 
 

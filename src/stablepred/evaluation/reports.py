@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred.evaluation.breakers import rank_breakers
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
@@ -78,6 +79,7 @@ class StabilityReport:
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as one HTML file of aggregates, complete or not at all."""
+        require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
         from stablepred.html.stability import stability_page
 
@@ -104,6 +106,11 @@ class StabilityReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.errors, self.verdict)
 
 
 def stability_report(

@@ -24,6 +24,11 @@ class Scores:
         Bounds of its 95 % interval.
     stable : array of bool
         Whether this kind of evidence, taken alone, calls the feature stable.
+    leaning : array or None
+        Probability that the feature is noisy, supposing that noisy features exist; None leaves
+        it to the score and its error.
+    trust : float
+        Probability that what is supposed for ``leaning`` holds in this sample.
     """
 
     score: FloatArray
@@ -31,6 +36,8 @@ class Scores:
     low: FloatArray
     high: FloatArray
     stable: NDArray[np.bool_]
+    leaning: FloatArray | None = None
+    trust: float = 1.0
 
 
 class Evidence(Protocol):
@@ -42,5 +49,8 @@ class Evidence(Protocol):
         ...
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
-        """Judge every feature under the balancing weights ``w``; None if it does not apply."""
+        """Judge every feature under the balancing weights ``w``; None if it does not apply.
+
+        Each variable is one column of the sample.
+        """
         ...

@@ -1,9 +1,11 @@
 """The weighted effect of each feature on the outcome (paper, section 3.2.2).
 
-    effect_j = sum v x_j y / sum v x_j  -  sum v (1 - x_j) y / sum v (1 - x_j),   v = c w
+    effect_j = Cov_v(x_j, y) / Var_v(x_j),   v = c w
 
-Once the weights have balanced every feature against all others, only stable features have an
-effect. A feature is called stable if the interval of its effect excludes zero.
+For a 0/1 feature that is the paper's difference of weighted means of y between x_j = 1 and
+x_j = 0; for a number, which a sample holds in standard deviations, the effect of one of them. Once
+the weights have balanced every feature against all others, only stable features have an effect. A
+feature is called stable if the interval of its effect excludes zero.
 """
 
 from dataclasses import dataclass
@@ -57,11 +59,12 @@ class WeightedEffect:
 def weighted_effects(
     x: FloatArray, y: FloatArray, v: FloatArray, shards: Local = LOCAL
 ) -> FloatArray:
-    """Difference of the weighted means of y between x_j = 1 and x_j = 0: (draws, p).
+    """Weighted slopes of y on each x_j: (draws, p).
 
-    ``v`` (draws, n) are total row weights. The effect is zero where one side has no weight.
+    ``v`` (draws, n) are total row weights. The effect is zero where x_j does not vary under them.
     """
-    on, off, y_on, y_off = shards.totals(v @ x, v @ (1 - x), (v * y) @ x, (v * y) @ (1 - x))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        gap = y_on / on - y_off / off
-    return np.where((on > 0) & (off > 0), gap, 0.0)
+    weight, first, second = shards.totals(v.sum(axis=1)[:, None], v @ x, v @ x**2)
+    y_sum, products = shards.totals((v @ y)[:, None], (v * y) @ x)
+    squares = second - first**2 / weight
+    varies = squares > 1e-12 * weight
+    return np.where(varies, (products - first * y_sum / weight) / np.where(varies, squares, 1), 0)

@@ -1,24 +1,30 @@
 """Explaining away: do causes of the outcome compete to explain it?
 
-Given y, a cause of y goes *against* the evidence that the other features give for y: their
-association has the opposite sign of its own effect. A feature that is tied to y by selection on the
-outcome is independent of that evidence given y; one that is tied to y by selection on its causes
-goes *with* it. So the sign tells the three apart, even when selection depends on the
-outcome itself and the weighted effect alone cannot.
+Given y, a cause of y goes *against* the evidence that the other causes give for y. A variable that
+is tied to y by selection on the outcome is independent of that evidence given y; one that is tied
+to y by selection on its causes goes *with* it. So the sign tells the three apart, even when
+selection depends on the outcome itself and the weighted effect alone cannot.
 
-This assumes that features depend on each other through the outcome, as selection on it or on its
-causes makes them. ``share_through_outcome`` measures to what extent they do.
+    z_j = - Cov(x_j's part of the score, score of the other witnesses | y) / its standard error
+
+Two things keep the verdict honest. ``expected`` is the z that a cause of x_j's strength would
+have if it were independent of the others: evidence can be missing only where it was to be expected.
+And the pattern must be that of selection: the z of the causes as expected, and the other variables
+independent of each other given y and the causes. Natural dependence looks different, and
+``trust``, the probability that the pattern is one of selection, says how much.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import expit
+from scipy.stats import norm
 from torch import Tensor
 
-from stablepred.core.head import Head, fit_head
+from stablepred.core.ridge import Pairwise, Regression, expand, fit_ridge
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -27,182 +33,249 @@ from stablepred.sample import Sample
 IndexArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
 
-# One-sided level of about 0.005 for calling a feature a cause.
-CAUSE_Z = 2.58
-# Up to this share, the outcome is taken to have no part in the features' dependence.
-LEAST_SHARE_THROUGH_OUTCOME = 0.1
+CAUSE_Z = 2.58  # one-sided level of about 0.005
 # At most one in this many witnesses (but at least one) is dismissed before the rest are judged
 # again.
 DISMISSED_AT_ONCE = 5
-# Ridge penalty of the regressions, in rows.
-RIDGE = 0.5
+RIDGE = 1.0
+TOL = 1e-4
+MOST_PARTNERS = 3
+DRAWS = 5
+ENOUGH_ROWS = 100_000  # in all draws
+# Log-odds that the pattern is one of selection, from the misfit and the dependence of the others.
+# Fitted on synthetic worlds and on tables with natural environments (docs/method.md).
+INTERCEPT, PER_MISFIT, PER_DEPENDENCE = 3.9, -1.9, -4.2
+STRAY = (0.1, 0.6)  # least and most that a cause's z strays, as a share of its expectation
+STABLE = 0.1  # most that a stable variable may lean towards noisy
+LARGEST_SCORE = 8.0
 
 
 @dataclass(frozen=True)
 class ExplainingAway:
-    """A z-score for each feature: large for causes of y.
-
-    For feature j the other features' evidence is the score of a regression of y on them. Its
-    covariance with x_j within the strata of y is compared with its standard error, and signed
-    against the direction of the feature's own effect. Features that are not causes blur the
-    evidence, and where features depend on each other they distort it, so the least convincing ones
-    are dismissed as witnesses, a few at a time, until all that are left convince. Then every
-    feature is judged by those, with each row weighted by the feature's own effect *there*: a
-    feature that acts only together with another one competes only where that one is present.
-
-    Where features do not depend on each other through the outcome, all of this is done under the
-    balancing weights, which remove their dependence on each other.
-    """
+    """The z of every variable, how much it leans towards noisy, and how far that can be trusted."""
 
     outcome: Outcome = BINARY
     name: ClassVar[str] = "explaining_away"
 
-    def __call__(self, sample: Sample, w: Tensor) -> Scores:
-        """Judge every feature."""
-        if depend_through_outcome(sample, self.outcome):
-            w = torch.ones_like(w)
-        score = explaining_away(sample, w, self.outcome)
-        error = np.ones_like(score)
-        return Scores(score, error, score - 1.96, score + 1.96, score > CAUSE_Z)
+    def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
+        """Judge every variable; the balancing weights are not used."""
+        if sample.n_features < 2:
+            return None
+        x = sample.features - sample.mass @ sample.features
+        sample = replace(sample, x=x / (sample.mass @ x**2).sqrt())
+        z, expected = compete(sample, self.outcome)
+        causes = z > CAUSE_Z
+        trust = judge_pattern(sample, self.outcome, z, expected)
+        misfit = _misfit(z[causes], expected[causes], expected[causes])
+        stray = np.clip(np.sqrt(misfit), *STRAY)
+        as_cause = norm.logpdf(z, expected, np.sqrt(1 + (stray * expected) ** 2))
+        as_noisy = norm.logpdf(z, np.minimum(z, 0.0), 1.0)
+        leaning = np.asarray(expit(as_noisy - as_cause))
+        stable = causes & (leaning < STABLE) & (trust > 0.5)
+        return Scores(z, np.ones_like(z), z - 1.96, z + 1.96, stable, leaning, trust)
 
 
-def depend_through_outcome(sample: Sample, outcome: Outcome = BINARY) -> bool:
-    """Whether a noticeable share of the features' dependence goes through the outcome."""
-    return share_through_outcome(sample, outcome) > LEAST_SHARE_THROUGH_OUTCOME
+def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
+    """The z of every variable and that of a cause of its strength.
 
-
-def share_through_outcome(sample: Sample, outcome: Outcome = BINARY) -> float:
-    """How much of the features' dependence on each other goes through the outcome.
-
-        1 - (mean squared correlation given y) / (mean squared correlation)
-
-    over all pairs, each minus what is expected by chance. The share is near one where selection
-    ties features to the outcome and zero where they depend on each other directly; it can be
-    negative, since causes of y depend on each other given y. It is one where features do not
-    depend on each other at all.
+    All are judged by the witnesses that stay when the unconvincing are dismissed, a few at a time.
     """
-    x, count = sample.features, sample.copies
-    rows = float(sample.total(count.sum()))
-    given_y = torch.zeros_like(x[:0].T @ x[:0])
-    for stratum in outcome.strata(sample.y):
-        share = sample.total(count[stratum].sum()) / rows
-        given_y += share * _correlations(sample, x[stratum], count[stratum])
-    above = torch.triu_indices(x.shape[1], x.shape[1], 1).unbind()
-    chance = 1 / rows
-    if not len(above[0]):
-        return 1.0
-    total = float(_correlations(sample, x, count)[above].square().mean()) - chance
-    if total <= 2 * chance:
-        return 1.0
-    return 1 - (float(given_y[above].square().mean()) - chance) / total
-
-
-def _correlations(sample: Sample, x: Tensor, count: Tensor) -> Tensor:
-    """Correlations of all pairs of columns; zero for a column without variance."""
-    rows, ones = sample.totals(count.sum(), count @ x)
-    centred = x - ones / rows
-    covariance = sample.total(centred.T @ (count[:, None] * centred)) / rows
-    deviation = covariance.diagonal().sqrt()
-    inverse = torch.where(deviation > 0, 1 / deviation, 0.0)
-    return torch.as_tensor(covariance * inverse[:, None] * inverse[None, :])
-
-
-def explaining_away(sample: Sample, w: Tensor, outcome: Outcome = BINARY) -> FloatArray:
-    """The z-scores, with every row weighted by ``w``."""
-    court = _Court(sample, w, outcome)
-    witnesses = np.arange(sample.n_features)
-    fitted = court.fit(sample.features)
+    witnesses: IndexArray = np.arange(sample.n_features)
     while True:
-        scores = court.judge_witnesses(witnesses, fitted)
-        doubtful = np.argsort(scores)[: (scores < CAUSE_Z).sum()]
+        court = _Court.of(sample, outcome, witnesses)
+        z = np.array([court.oppose(k) for k in range(len(witnesses))])
+        doubtful = np.flatnonzero(z < CAUSE_Z)
         if len(doubtful) == 0 or len(witnesses) - len(doubtful) < 2:
-            return court.judge_all(witnesses, fitted)
-        kept = np.ones(len(witnesses), dtype=bool)
-        kept[doubtful[: max(1, len(witnesses) // DISMISSED_AT_ONCE)]] = False
-        witnesses = witnesses[kept]
-        fitted = court.fit_without(witnesses, fitted, kept)
+            break
+        count = max(1, len(witnesses) // DISMISSED_AT_ONCE)
+        dismissed = doubtful[np.argsort(z[doubtful], kind="stable")][:count]
+        witnesses = np.delete(witnesses, dismissed)
+    position = {int(j): k for k, j in enumerate(witnesses)}
+    judged = [
+        court.judge_witness(position[j]) if j in position else court.judge_other(j)
+        for j in range(sample.n_features)
+    ]
+    return np.array([z for z, _ in judged]), np.array([expected for _, expected in judged])
 
 
+@dataclass(frozen=True, eq=False)
 class _Court:
-    """The data, and what every test of competition needs."""
+    """A regression of y on the witnesses, with the products that stand out.
 
-    def __init__(self, sample: Sample, w: Tensor, outcome: Outcome) -> None:
-        self.sample, self.outcome, self.x = sample, outcome, sample.features
-        self.v, self.squares = sample.copies * w, sample.copies * w**2
-        first, second = sample.totals(self.v.sum(), self.squares.sum())
-        self.mass = self.v / first
-        self.ridge = RIDGE * float(second / first**2)
+    What it would be without a witness, or with one more variable, follows by one Newton step from
+    the Hessian: no variable needs a regression of its own on all others.
+    """
 
-    def fit(self, z: Tensor, start: Head | None = None) -> Head:
-        """A lightly penalised regression of y on some columns."""
-        return fit_head(
-            self.sample,
-            z,
-            self.mass,
-            l2=self.ridge,
-            l1=0.0,
-            outcome=self.outcome,
-            start=start,
-            tol=1e-8,
+    sample: Sample
+    outcome: Outcome
+    witnesses: IndexArray
+    model: Regression
+    design: Tensor  # (n, k + 1) the witnesses, their products, ones
+    beta: Tensor
+    weight: Tensor  # (n,) curvature of every row
+    inverse: Tensor  # of the Hessian
+
+    @classmethod
+    def of(cls, sample: Sample, outcome: Outcome, witnesses: IndexArray) -> "_Court":
+        model = regress(sample, outcome, witnesses)
+        design = expand(sample.x[:, witnesses], model.products)
+        design = torch.cat([design, torch.ones_like(design[:, :1])], dim=1)
+        beta = torch.as_tensor(model.beta, device=sample.device)
+        weight = sample.copies * outcome.curvature(design @ beta, sample.y)
+        hessian = design.T @ (weight[:, None] * design)
+        hessian.diagonal()[:-1] += RIDGE
+        hessian.diagonal()[-1] += 1e-8
+        inverse = torch.linalg.inv(hessian)
+        return cls(sample, outcome, witnesses, model, design, beta, weight, inverse)
+
+    def oppose(self, k: int) -> float:
+        """The z of a witness against the others."""
+        return self._z(*self._split(k)[:2])
+
+    def judge_witness(self, k: int) -> tuple[float, float]:
+        """The z of a witness, and what a cause of its strength would have."""
+        own, evidence, effect = self._split(k)
+        if len(self.witnesses) < 2:
+            return 0.0, 0.0
+        x = self.sample.x[:, int(self.witnesses[k])]
+        return self._z(own, evidence), self._expect(
+            x, effect, self.design @ self.beta - own, evidence
         )
 
-    def fit_without(self, witnesses: IndexArray, fitted: Head, kept: BoolArray) -> Head:
-        """The regression on those witnesses of ``fitted`` that were kept."""
-        mask = torch.as_tensor(kept, device=self.x.device)
-        return self.fit(self.x[:, witnesses], Head(fitted.beta[mask], fitted.intercept))
+    def _split(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """A witness's part of the score, the score of the others without it, and its effect."""
+        columns = [k, *(c for c, _ in self._products_with(k))]
+        step = torch.linalg.solve(self.inverse[columns][:, columns], self.beta[columns])
+        others = self.beta - self.inverse[:, columns] @ step
+        others[columns] = 0
+        effect = self.beta[k].expand(len(self.design)).clone()
+        for column, partners in self._products_with(k):
+            effect += self.beta[column] * self.design[:, partners].prod(dim=1)
+        return self.design[:, columns] @ self.beta[columns], self.design @ others, effect
 
-    def judge_witnesses(self, witnesses: IndexArray, fitted: Head) -> FloatArray:
-        """Z-scores of all witnesses, each against the others.
+    def _products_with(self, k: int) -> list[tuple[int, list[int]]]:
+        """The columns of the products with a witness, and what it is multiplied by there."""
+        first, products = len(self.witnesses), self.model.products
+        return [
+            (first + c, [i for i in product if i != k])
+            for c, product in enumerate(products)
+            if k in product
+        ]
 
-        What the others say without j follows from the regression on all by one Newton step: with
-        C the inverse of its curvature, leaving out j moves the coefficients by -C_.j b_j / C_jj.
-        For a very strong effect the step overshoots, which lowers its score.
-        """
-        z = self.x[:, witnesses]
-        wide = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
-        scores = fitted.scores(z)
-        weight = self.mass * self.outcome.curvature(scores, self.sample.y)
-        curvature = self.sample.total(wide.T @ (weight[:, None] * wide))
-        curvature.diagonal()[:-1] += 2 * self.ridge
-        inverse = torch.linalg.pinv(curvature, hermitian=True)[:, :-1]  # (k + 1, k)
-        step = inverse * (fitted.beta / inverse.diagonal().clamp_min(1e-300))
-        evidence = scores[:, None] - wide @ step  # (n, k)
-        return self._compare(z, self._centre(evidence) * fitted.beta.sign())
+    def judge_other(self, j: int) -> tuple[float, float]:
+        """The z of a variable that is no witness, and what a cause of its strength would have."""
+        scores, x = self.design @ self.beta, self.sample.x
+        partners = self._find_partners(j, scores)
+        factors = torch.cat([torch.ones_like(scores)[:, None], x[:, partners]], dim=1)
+        own = x[:, [j]] * factors
+        # What the witnesses' coefficients change by when this variable joins them.
+        shift = self.design @ (self.inverse @ (self.design.T @ (self.weight[:, None] * own)))
+        small = torch.cat([own - shift, scores[:, None]], dim=1)
+        beta = fit_ridge(small, self.sample, self.outcome, RIDGE, tol=TOL)
+        effect = factors @ beta[: own.shape[1]]
+        rest = small @ beta[:-1] + beta[-1] - effect * x[:, j]
+        z = self._z(effect * x[:, j], scores)
+        return z, self._expect(x[:, j], effect, rest, scores)
 
-    def judge_all(self, witnesses: IndexArray, fitted: Head) -> FloatArray:
-        """Z-scores of all features, by their own effect in each row."""
-        scores = np.zeros(self.x.shape[1])
-        for j in range(len(scores)):
-            kept = witnesses != j
-            others = witnesses[kept]
-            if len(others) > 0:
-                alone = fitted if kept.all() else self.fit_without(others, fitted, kept)
-                scores[j] = self._judge_locally(j, self.x[:, others], alone)
-        return scores
+    def _find_partners(self, j: int, scores: Tensor) -> list[int]:
+        """Witnesses with which a variable acts together, by score statistics."""
+        sample, outcome = self.sample, self.outcome
+        wide = torch.stack([scores, sample.x[:, j]], dim=1)
+        beta = fit_ridge(wide, sample, outcome, RIDGE, tol=TOL)
+        fitted = wide @ beta[:-1] + beta[-1]
+        product = sample.x[:, [j]] * sample.x[:, self.witnesses]
+        slope = (sample.copies * outcome.slopes(fitted, sample.y)) @ product
+        variance = (sample.copies * outcome.curvature(fitted, sample.y)) @ product**2
+        variance = variance * outcome.dispersion(fitted, sample.y, sample.mass)
+        t = (slope.abs() / (variance + 1e-12).sqrt()).cpu().numpy()
+        best = np.argsort(-t, kind="stable")[:MOST_PARTNERS]
+        return [int(self.witnesses[k]) for k in best if t[k] > CAUSE_Z]
 
-    def _judge_locally(self, j: int, z: Tensor, fitted: Head) -> float:
-        """Z-score of one feature against others, given the regression on them."""
-        own = self.x[:, [j]]
-        deviations = z - self.sample.total(self.mass @ z)
-        start = torch.cat([fitted.beta, fitted.beta.new_zeros(1 + z.shape[1])])
-        both = self.fit(torch.cat([z, own, own * deviations], dim=1), Head(start, fitted.intercept))
-        main, slopes = both.beta[z.shape[1]], both.beta[z.shape[1] + 1 :]
-        effect = main + deviations @ slopes  # (n,)
-        evidence = self._centre(fitted.scores(z)[:, None])
-        return float(self._compare(own, effect[:, None] * evidence)[0])
+    def _z(self, own: Tensor, others: Tensor) -> float:
+        """Minus the covariance within the strata of y, over its standard error."""
+        product = -self._centre(own) * self._centre(others)
+        spread = float((self.sample.copies @ product**2).sqrt())
+        return float(self.sample.copies @ product) / spread if spread > 0 else 0.0
 
     def _centre(self, values: Tensor) -> Tensor:
-        """Deviations of columns from their mean given y."""
+        """Around the mean of each stratum of y."""
         centred = values.clone()
-        for stratum in self.outcome.strata(self.sample.y):
-            v = self.v[stratum]
-            weight, first = self.sample.totals(v.sum(), v @ values[stratum])
-            centred[stratum] -= first / weight
+        for rows in self.outcome.strata(self.sample.y):
+            mass = self.sample.mass[rows]
+            centred[rows] -= (mass @ values[rows]) / mass.sum()
         return centred
 
-    def _compare(self, columns: Tensor, signed: Tensor) -> FloatArray:
-        """Minus the covariance of columns with signed evidence given y, in standard errors."""
-        products = self._centre(columns) * self._centre(signed)
-        covariance, squares = self.sample.totals(-self.v @ products, self.squares @ products**2)
-        deviation = squares.sqrt()
-        return torch.where(deviation > 0, covariance / deviation, 0.0).cpu().numpy()
+    def _expect(self, own: Tensor, effect: Tensor, rest: Tensor, evidence: Tensor) -> float:
+        """The z of a variable of this strength that is independent of the others.
+
+        Its values are dealt over the rows at random and y follows the fitted model. No y is drawn:
+        every stratum counts each row by its probability.
+        """
+        rng = np.random.default_rng(0)
+        total, squares, draws = 0.0, 0.0, max(1, min(DRAWS, ENOUGH_ROWS // len(own)))
+        y, copies = self.sample.y, self.sample.copies
+        dispersion = self.outcome.dispersion(rest + effect * own, y, self.sample.mass)
+        for _ in range(draws):
+            part = effect * own[rng.permutation(len(own))]
+            for share in self.outcome.strata_probabilities(rest + part, y, dispersion):
+                weight = copies * share
+                scale = weight.sum() + 1e-12
+                product = (part - weight @ part / scale) * (evidence - weight @ evidence / scale)
+                total -= float(weight @ product)
+                squares += float(weight @ product**2)
+        return total / draws / np.sqrt(squares / draws + 1e-300)
+
+
+def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:
+    """Regression of y on some variables, with the products that stand out."""
+    part = sample.restrict(np.isin(np.arange(sample.n_features), variables))
+    return Pairwise(outcome).prepare(part).fit(part, RIDGE, TOL)
+
+
+# --- is the pattern one of selection? ---
+
+
+def judge_pattern(sample: Sample, outcome: Outcome, z: FloatArray, expected: FloatArray) -> float:
+    """The probability that causes compete, and the others are tied to y by selection alone."""
+    causes = z > CAUSE_Z
+    if not causes.any():
+        return 0.0
+    misfit = _misfit(z, expected * causes, expected[causes])
+    others = int((~causes).sum())
+    largest = largest_dependence(sample, outcome, causes) if others > 1 else 0.0
+    pairs = max(others * (others - 1) / 2, 1)
+    chance = np.sqrt(2 * np.log(20 * pairs) / float(sample.copies.sum()))
+    log_odds = (
+        INTERCEPT
+        + PER_MISFIT * np.log(np.clip(misfit, 0.01, 100))
+        + PER_DEPENDENCE * max(largest - chance, 0.0)
+    )
+    return float(expit(log_odds))
+
+
+def _misfit(z: FloatArray, expected: FloatArray, of_causes: FloatArray) -> float:
+    """How far the evidence is from what competing causes would show: 0 exact, 1 as if none."""
+    power = np.sum(np.maximum(of_causes, 0) ** 2)
+    return float(np.sum((z - expected) ** 2) / power) if power > 0 else np.inf
+
+
+def largest_dependence(sample: Sample, outcome: Outcome, causes: BoolArray) -> float:
+    """Largest partial correlation of the others given y, the causes and their fitted signal."""
+    model = regress(sample, outcome, np.flatnonzero(causes))
+    inside = sample.x[:, np.flatnonzero(causes)]
+    scores = model.scores(inside)
+    bounded = scores.clamp(-LARGEST_SCORE, LARGEST_SCORE)
+    mean = outcome.inverse_link(scores)
+    shapes = torch.stack([bounded, mean, scores.sign(), bounded.abs()], dim=1)
+    signal = torch.cat([expand(inside, model.products), shapes], dim=1)
+    ones, y = torch.ones_like(signal[:, :1]), sample.y[:, None]
+    root = sample.copies.sqrt()[:, None]
+    given = torch.cat([ones, y, signal, signal * y], dim=1) * root
+    x = sample.x[:, np.flatnonzero(~causes)] * root
+    gram = given.T @ given
+    gram.diagonal().add_(1e-6 * gram.trace() / len(gram))
+    cross = given.T @ x
+    covariance = x.T @ x - cross.T @ torch.linalg.solve(gram, cross)
+    sd = covariance.diagonal().clamp_min(1e-12).sqrt()
+    correlations = covariance / sd[:, None] / sd
+    return float(correlations.fill_diagonal_(0).abs().max())

@@ -1,86 +1,135 @@
-"""From evidence to a verdict on each feature."""
+"""From evidence to a verdict on each variable: stable, noisy or undecided."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 from scipy.stats import norm
 from torch import Tensor
 
 from stablepred.evidence.base import Evidence, FloatArray, Scores
 from stablepred.evidence.effect import WeightedEffect
-from stablepred.evidence.explaining_away import (
-    CAUSE_Z,
-    LEAST_SHARE_THROUGH_OUTCOME,
-    ExplainingAway,
-    share_through_outcome,
-)
+from stablepred.evidence.explaining_away import STABLE, ExplainingAway
+from stablepred.evidence.invariance import Invariance
 from stablepred.exceptions import InputError
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample
 
+NOISY = 0.9  # least probability of a variable that is called noisy
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all the evidence together says about the features of a sample.
+    """What all the evidence together says about the variables of a sample.
 
     Attributes
     ----------
     scores : mapping of str to Scores
         By the name of the kind of evidence; only the kinds that apply.
     kind : str
-        The kind of evidence that decided.
+        The kind of evidence that decided; empty if none applies.
     stable : array of bool, (p,)
-    share : float
-        How much of the features' dependence on each other goes through the outcome.
+    leaning : array, (p,)
+        Probability that a variable is noisy, if noisy ones exist.
+    trust : float
+        Probability of that.
     """
 
     scores: Mapping[str, Scores]
     kind: str
     stable: NDArray[np.bool_]
-    share: float
-
-    @property
-    def is_conclusive(self) -> bool:
-        """Whether features without evidence may be called noisy.
-
-        Only if some are stable, and if features depend on each other through the outcome: otherwise
-        there is no sign that a tie to the outcome will break.
-        """
-        return bool(self.share > LEAST_SHARE_THROUGH_OUTCOME and self.stable.any())
+    leaning: FloatArray
+    trust: float
 
     @property
     def probability_noisy(self) -> FloatArray:
-        """The normal tail of the deciding score beyond its threshold; not calibrated."""
-        scores = self.scores[self.kind]
-        size = np.abs(scores.score) if self.kind == WeightedEffect.name else scores.score
-        z = np.divide(size, scores.error, out=np.zeros_like(size), where=scores.error > 0)
-        return np.asarray(norm.sf(z - CAUSE_Z))
+        """Probability that each variable is noisy."""
+        return self.trust * self.leaning
+
+    @property
+    def noisy(self) -> NDArray[np.bool_]:
+        """Which variables are called noisy."""
+        return (self.probability_noisy >= NOISY) & ~self.stable
+
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """``stable``, ``noisy`` or ``undecided``."""
+        return np.where(self.stable, "stable", np.where(self.noisy, "noisy", "undecided"))
 
 
-def judge(
-    sample: Sample, w: Tensor, evidence: Iterable[Evidence], outcome: Outcome = BINARY
-) -> Verdict:
-    """Ask every kind of evidence; the first that finds a stable feature decides."""
+def judge(sample: Sample, w: Tensor, evidence: Iterable[Evidence]) -> Verdict:
+    """Ask every kind of evidence; the sample has one column per variable.
+
+    The log-odds of all kinds that give a probability are added, and the first of them says how far
+    the result can be trusted. Where no kind gives one, the first that finds a stable variable
+    decides.
+    """
     found = {kind.name: kind(sample, w) for kind in evidence}
     scores = {name: given for name, given in found.items() if given is not None}
     if not scores:
-        raise InputError(
-            f"no evidence applies to these rows (asked for: {', '.join(found) or 'none'}). Use "
-            "evidence='auto'."
-        )
+        nothing = np.zeros(sample.n_features)
+        return Verdict({}, "", nothing > 0, nothing, 0.0)
+    probable = {name: given for name, given in scores.items() if given.leaning is not None}
+    if probable:
+        kind, first = next(iter(probable.items()))
+        leanings = [np.asarray(given.leaning) for given in probable.values()]
+        odds = [logit(np.clip(one, 1e-9, 1 - 1e-9)) for one in leanings]
+        leaning = np.asarray(expit(np.sum(odds, axis=0)))
+        return Verdict(scores, kind, first.stable & (leaning < STABLE), leaning, first.trust)
     deciding = [name for name, given in scores.items() if given.stable.any()]
     kind = deciding[0] if deciding else next(iter(scores))
-    return Verdict(scores, kind, scores[kind].stable, share_through_outcome(sample, outcome))
+    chosen = scores[kind]
+    return Verdict(scores, kind, chosen.stable, _lean(chosen), chosen.trust)
+
+
+def judge_classes(verdicts: Sequence[Verdict]) -> Verdict:
+    """One verdict from those on each class against the rest.
+
+    A variable is stable if it is stable for one class and not noisy for another; it leans towards
+    noisy as it does for the class where it leans most.
+    """
+    noisy = np.any([one.noisy for one in verdicts], axis=0)
+    stable = np.any([one.stable for one in verdicts], axis=0) & ~noisy
+    leaning = np.where(stable, 0.0, np.max([one.leaning for one in verdicts], axis=0))
+    first = verdicts[0]
+    scores = {
+        name: combine_scores([one.scores[name] for one in verdicts if name in one.scores])
+        for name in first.scores
+    }
+    return Verdict(scores, first.kind, stable, leaning, min(one.trust for one in verdicts))
+
+
+def combine_scores(scores: Sequence[Scores]) -> Scores:
+    """For every variable, the scores of the class where they are largest."""
+    each = np.argmax([np.abs(one.score) for one in scores], axis=0)
+
+    def pick(name: str) -> Any:
+        return np.array([getattr(one, name) for one in scores])[each, np.arange(len(each))]
+
+    return Scores(*(pick(name) for name in ("score", "error", "low", "high", "stable")))
+
+
+def _lean(scores: Scores) -> FloatArray:
+    """Probability of no effect, where the effects of causes are as large as those found stable."""
+    if not scores.stable.any():
+        return np.full(len(scores.score), 0.5)
+    size = np.mean(scores.score[scores.stable] ** 2)
+    error = np.maximum(scores.error, 1e-12)
+    none, some = (
+        norm.logpdf(scores.score, 0.0, np.sqrt(error**2 + spread)) for spread in (0.0, size)
+    )
+    return np.where(scores.stable, 0.0, expit(none - some))
 
 
 def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[Evidence]:
     """The requested kinds of evidence, from ``"auto"``, names or objects."""
     known: dict[str, Evidence] = {
         ExplainingAway.name: ExplainingAway(outcome),
+        Invariance.name: Invariance(outcome),
         WeightedEffect.name: WeightedEffect(seed),
     }
     if isinstance(evidence, str):

@@ -10,19 +10,16 @@ from stablepred._extras import require
 from stablepred._text import label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
-from stablepred.html.charts import LegendItem
-from stablepred.html.svg import Drawing
 from stablepred.io.atomic import write_file
 
 Format = Callable[[Any], str]
 
 
 class Figure(NamedTuple):
-    """A chart with its caption and legend."""
+    """A picture with its caption."""
 
-    drawing: Drawing
+    drawing: str  # SVG that is safe as it is
     caption: str
-    legend: Sequence[LegendItem] = ()
 
 
 class Table(NamedTuple):

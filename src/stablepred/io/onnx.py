@@ -1,12 +1,12 @@
-"""The prediction of a fitted classifier as an ONNX graph, with its cut points and encoders.
+"""The prediction of a fitted classifier as an ONNX graph, with its encoders.
 
-    X (n, p) --> cut into 0/1 --> products of pairs --> encoders --> z beta + b --> sigmoid
+    X (n, p) --> standardise or cut --> products of pairs --> encoders --> z beta + b --> sigmoid
 
 Input and arithmetic are in double precision. In single precision a value at a cut point, or close
 to it, could fall on the other side, and a row would change its features altogether.
 
-Rows that ``predict_proba`` refuses (missing or infinite values; values other than 0 and 1 where
-the model does not cut) can raise no error here: their probabilities are NaN.
+Rows that ``predict_proba`` refuses (missing or infinite values) can raise no error here: their
+probabilities are NaN.
 """
 
 import json
@@ -52,8 +52,7 @@ class _Graph:
         """The whole model, with names and versions; the order of columns and classes as notes."""
         helper, double = self.onnx.helper, self.onnx.TensorProto.DOUBLE
         classes, name = model.classes_, type(model).__name__
-        cut = getattr(model, "dichotomizer_", None)
-        z = self.features(cut)
+        z = self.features(model)
         if encoders:
             z = self.embedding(z, model.pairs_, encoders)
         score = self.linear(z, model.coef_, model.intercept_)
@@ -63,7 +62,7 @@ class _Graph:
                 classes.dtype.kind, object
             )
         )
-        self.predict(score, labels, self.is_allowed(cut))
+        self.predict(score, labels, self.is_allowed())
         describe = helper.make_tensor_value_info
         inputs = [describe("X", double, ["rows", model.n_features_in_])]
         outputs = [
@@ -110,12 +109,17 @@ class _Graph:
 
     # --- the steps of prediction ---
 
-    def features(self, cut: Any) -> str:
-        """0/1 features: (n, p)."""
-        if cut is None:
-            return "X"
-        edges = self.constant(cut.thresholds_ + cut.tolerances_)
-        return self.as_double(self.node("Greater", "X", edges))
+    def features(self, model: Any) -> str:
+        """The features as the fit used them: (n, p)."""
+        if hasattr(model, "dichotomizer_"):
+            cut = model.dichotomizer_
+            edges = self.constant(cut.thresholds_ + cut.tolerances_)
+            return self.as_double(self.node("Greater", "X", edges))
+        part = model.standardizer_
+        x = self.node("Max", "X", self.constant(part.low_))
+        x = self.node("Min", x, self.constant(part.high_))
+        x = self.node("Sub", x, self.constant(part.means_))
+        return self.node("Div", x, self.constant(part.scales_))
 
     def embedding(self, features: str, pairs: list[tuple[int, int]], encoders: list[Any]) -> str:
         """phi(x) of all encoders side by side: (n, d)."""
@@ -131,14 +135,11 @@ class _Graph:
             embedded.append(hidden)
         return embedded[0] if len(embedded) == 1 else self.node("Concat", *embedded, axis=1)
 
-    def is_allowed(self, cut: Any) -> str:
+    def is_allowed(self) -> str:
         """Whether ``predict_proba`` would take the row: (n, 1)."""
+        # Zero times a number is zero; times NaN or an infinity it is NaN.
         zero = self.constant(0.0)
-        if cut is None:
-            ends = [self.node("Equal", "X", end) for end in (zero, self.constant(1.0))]
-            sound = self.node("Or", *ends)
-        else:  # zero times a number is zero; times NaN or an infinity it is NaN
-            sound = self.node("Equal", self.node("Mul", "X", zero), zero)
+        sound = self.node("Equal", self.node("Mul", "X", zero), zero)
         least = self.node("ReduceMin", self.as_double(sound), self.constant(np.array([1])))
         return self.node("Greater", least, self.constant(0.5))
 

@@ -65,9 +65,9 @@ def check_numbers(
 
 
 def check_finite_sums(what: str, matrix: np.ndarray, offset: np.ndarray) -> None:
-    """Refuse rows whose sums with numbers between 0 and 1 could overflow."""
+    """Refuse rows whose sums with numbers up to 9, a product of two features, could overflow."""
     with np.errstate(over="ignore"):
-        sums = np.abs(matrix).sum(axis=-1) + np.abs(offset)
+        sums = 9 * np.abs(matrix).sum(axis=-1) + np.abs(offset)
     if not np.isfinite(sums).all():
         raise ValueError(f"{what} adds up to more than a float can hold")
 

@@ -1,15 +1,24 @@
 """Balancing for other predictive methods: any estimator that takes ``sample_weight``."""
 
+from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     MetaEstimatorMixin,
     RegressorMixin,
     clone,
+)
+from sklearn.pipeline import Pipeline
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
 )
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
@@ -26,6 +35,36 @@ from stablepred.models.balancer import GlobalBalancer
 from stablepred.models.stored import check_balanced
 
 
+def _last_step(estimator: Any) -> Any:
+    return _last_step(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def _name_of_weight(estimator: Any) -> str:
+    """How ``fit`` calls the sample weight; in a pipeline, that of the last step that takes it."""
+    if isinstance(estimator, Pipeline):
+        for name, step in reversed(estimator.steps):
+            with suppress(InputError):
+                return f"{name}__{_name_of_weight(step)}"
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise InputError(
+            f"{type(estimator).__name__} does not take sample_weight in fit, so the balancing "
+            "weights could not reach it. Choose an estimator that does."
+        )
+    return "sample_weight"
+
+
+def _fit_weighted(
+    estimator: Any, X: ArrayLike, y: ArrayLike, weight: FloatArray, params: dict[str, Any]
+) -> Any:
+    name = _name_of_weight(estimator)
+    if name == "sample_weight" or get_routing_for_object(estimator).consumes(
+        "fit", ["sample_weight"]
+    ):
+        return estimator.fit(X, y, sample_weight=weight, **params)
+    with config_context(enable_metadata_routing=False):  # a step is named, not asked
+        return estimator.fit(X, y, **{name: weight}, **params)
+
+
 def _inner_has(method: str) -> Any:
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
 
@@ -37,32 +76,53 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
     balancer: Any
     save = save_method
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the balancer on 0/1 features, then the estimator on X as given, under its weights.
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> Self:
+        """Fit the balancer on X, then the estimator under its weights.
 
-        The inner estimator receives ``sample_weight`` times the balancing weights.
+        The inner estimator receives X as given and ``sample_weight`` times the balancing weights;
+        in a pipeline, these go to the last step that takes them, unless some step requests them.
+
+        Parameters
+        ----------
+        X, y, sample_weight : array-like
+            Features, outcome, and weights of the rows.
+        **params
+            What the inner estimator requests besides, by scikit-learn's metadata routing.
+
+        Returns
+        -------
+        self
         """
-        return fit_atomically(self, lambda attempt: attempt._fit(X, y, sample_weight))
+        routed = process_routing(self, "fit", **params).estimator.fit if params else {}
+        return fit_atomically(self, lambda attempt: attempt._fit(X, y, sample_weight, routed))
 
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        if not has_fit_parameter(self.estimator, "sample_weight"):
-            raise InputError(
-                f"{type(self.estimator).__name__} does not take sample_weight in fit, so the "
-                "balancing weights could not reach it. Choose an estimator that does."
-            )
+    def _fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]
+    ) -> None:
+        _name_of_weight(self.estimator)
         x, y = validate_data(self, X, y, dtype=None, ensure_min_samples=3)
         count = check_sample_weight(sample_weight, x)
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
-        self.balancer_ = balancer.fit(X, y, sample_weight=count)
-        w = getattr(balancer, "weights_", None)
-        self.sample_weight_: FloatArray = balancer.sample_weight_ if w is None else w
-        self.estimator_ = clone(self.estimator).fit(X, y, sample_weight=count * self.sample_weight_)
+        self.balancer_ = _fit_weighted(balancer, X, y, count, {})
+        last = _last_step(self.balancer_)
+        w = getattr(last, "weights_", None)
+        self.sample_weight_: FloatArray = last.sample_weight_ if w is None else w
+        total = count * self.sample_weight_
+        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, params)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What ``fit`` takes itself, and what it passes on to the inner estimator."""
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     @property
     def balance_report_(self) -> BalanceReport:
         """The balancer's report."""
         check_is_fitted(self)
-        report: BalanceReport = self.balancer_.balance_report_
+        report: BalanceReport = _last_step(self.balancer_).balance_report_
         return report
 
     def predict(self, X: ArrayLike) -> np.ndarray:
@@ -86,11 +146,11 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
 
     Parameters
     ----------
-    estimator : classifier with ``sample_weight`` in ``fit``
+    estimator : classifier with ``sample_weight`` in ``fit``, or a pipeline with such a step
         Receives X as given.
-    balancer : GlobalBalancer, DGBRClassifier or the like, default=None
-        Finds the weights from 0/1 features; None means ``GlobalBalancer()``. The outcome is passed
-        to the balancer, so that it can be one that uses it, such as ``DGBRClassifier``.
+    balancer : GlobalBalancer, DGBRClassifier or the like, or a pipeline of them, default=None
+        Finds the weights; None means ``GlobalBalancer()``. The outcome is passed to the balancer,
+        so that it can be one that uses it, such as ``DGBRClassifier``.
 
     Attributes
     ----------

@@ -93,7 +93,7 @@ class GlobalBalancer(BaseEstimator):
         tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
-        dichotomize: str | None = "mean",
+        dichotomize: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.order = order

@@ -119,7 +119,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
-        dichotomize: str | None = "mean",
+        dichotomize: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.balance = balance

@@ -64,7 +64,7 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
         tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
-        dichotomize: str | None = "mean",
+        dichotomize: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.reconstruction = reconstruction

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
@@ -15,7 +16,6 @@ from stablepred._random import RandomState, root_seed
 from stablepred._validation import (
     FloatArray,
     check_at_least,
-    check_binary,
     check_checkpoint,
     check_one_of,
     column_names,
@@ -29,6 +29,7 @@ from stablepred.core.threads import LARGE, threads_for
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds
+from stablepred.models.standardizer import Standardizer, check_size
 from stablepred.preprocessing import Dichotomizer, sums_within
 from stablepred.sample import Sample, make_sample
 
@@ -91,9 +92,20 @@ def draw_seed(random_state: RandomState) -> int:
 
 
 def prepare_sample(
-    estimator: Any, x: FloatArray, y: FloatArray, weight: FloatArray, *, counted: bool, order: int
+    estimator: Any,
+    x: FloatArray,
+    y: FloatArray,
+    weight: FloatArray,
+    *,
+    counted: bool,
+    order: int,
+    groups: NDArray[np.intp] | None = None,
 ) -> Sample:
-    """Cut the features into 0/1, group the rows, and warn about what is left out of the fit."""
+    """Standardise the features or cut them, group the rows, and warn about what is left out.
+
+    ``groups`` is the variable of each column, where a variable has several. The transformation
+    becomes a fitted attribute of the estimator.
+    """
     names = column_names(estimator, x.shape[1])
     n_rows = int(current_shards().total(weight.sum() if counted else (weight > 0).sum()))
     if n_rows < 3:
@@ -102,17 +114,26 @@ def prepare_sample(
             "needed."
         )
     if estimator.dichotomize is None:
-        check_binary(x[weight > 0], names)
+        check_size(x[weight > 0], names)
+        estimator.standardizer_ = Standardizer().fit(x, sample_weight=weight)
     else:
         estimator.dichotomizer_ = _fit_dichotomizer(estimator.dichotomize, x, weight)
-        x = estimator.dichotomizer_.transform(x)
+    x = transform_features(estimator, x)
     device = choose_device(estimator.device, x.size)
-    sample = make_sample(x, y, weight, names, counted=counted, device=device)
+    sample = make_sample(x, y, weight, names, groups=groups, counted=counted, device=device)
     _report_constant_columns(sample)
     if order == 2:
         sample = sample.with_products()
         _report_constant_pairs(sample)
     return sample
+
+
+def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
+    """The features as a fitted estimator uses them."""
+    fitted = vars(estimator)
+    part = fitted["standardizer_"] if estimator.dichotomize is None else fitted["dichotomizer_"]
+    transformed: FloatArray = part.transform(x)
+    return transformed
 
 
 def _fit_dichotomizer(strategy: str, x: FloatArray, weight: FloatArray) -> Dichotomizer:
@@ -155,10 +176,17 @@ def _report_constant_pairs(sample: Sample) -> None:
         )
 
 
-def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
-    """Balance of the features, in the user's order."""
+def report_balance(
+    sample: Sample, w: torch.Tensor, variables: Sequence[str] | None = None
+) -> BalanceReport:
+    """Balance of the features, in the user's order; of variables, where columns are grouped.
+
+    ``variables`` names the groups of the sample.
+    """
     order = np.argsort(sample.origin.columns)
     names = [sample.names[j] for j in order]
+    if variables is not None:
+        names = [variables[group] for group in sample.groups[order]]
     x, mass = sample.features[:, order].cpu().numpy(), sample.mass.cpu().numpy()
     return balance_report(x, mass, w.cpu().numpy(), names, sample.origin.n_rows, sample.shards)
 

@@ -62,8 +62,9 @@ class GBRClassifier(PaperClassifier):
         Where the tensors are stored; ``"auto"`` uses a GPU, if there is one, for large tables only.
     verbose : int, default=0
         Show progress on a terminal.
-    dichotomize : {"mean", "median", None}, default="mean"
-        How features that are not 0/1 are dichotomized; None refuses them.
+    dichotomize : {None, "mean", "median"}, default=None
+        Where numbers are cut into 0/1, as by :class:`Dichotomizer`. None keeps them, in standard
+        deviations from their mean and clipped to the training range, and to three of these.
     checkpoint : path or None, default=None
         File to which a long fit writes its state every few seconds. If the file exists, the fit
         resumes from it, with the same result, bit for bit, as without an interruption; when the
@@ -74,6 +75,9 @@ class GBRClassifier(PaperClassifier):
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
     coef_ : ndarray of shape (1, n_features_in_)
+        Per standard deviation of a number: coefficients of ``standardizer_.transform(X)``,
+        with X an array. 0/1 columns stay as they are.
+    standardizer_, dichotomizer_ : the one that transforms the features before all else.
     intercept_ : ndarray of shape (1,)
     sample_weight_ : ndarray of shape (n_samples,)
         Balancing weights, mean one under the sample weights. After ``fit_table`` they are
@@ -86,7 +90,8 @@ class GBRClassifier(PaperClassifier):
     balance_report_ : BalanceReport
     feature_effects_ : DataFrame
         feature, effect, low, high, stable: the weighted effect with a 95 % interval (paper,
-        section 3.2.2). A feature is stable if the interval excludes zero.
+        section 3.2.2); of one standard deviation, if the feature is a number. A feature is stable
+        if the interval excludes zero.
     stable_features_ : ndarray of bool
     used_features_ : ndarray of bool
         The features that the prediction depends on.
@@ -124,7 +129,7 @@ class GBRClassifier(PaperClassifier):
         tol: float = 1e-3,
         device: str = "auto",
         verbose: int = 0,
-        dichotomize: str | None = "mean",
+        dichotomize: str | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> None:
         self.balance = balance
@@ -183,4 +188,5 @@ PAPER: dict[str, Any] = {
     "refit": False,
     "fit_intercept": False,
     "min_effective_share": 0.0,
+    "dichotomize": "mean",
 }

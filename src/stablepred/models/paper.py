@@ -17,9 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._validation import (
     BoolArray,
     FloatArray,
-    check_binary,
     check_sample_weight,
-    column_names,
     fit_atomically,
     validate,
     warn_user,
@@ -49,6 +47,7 @@ from stablepred.models.entry import (
     make_settings,
     prepare_sample,
     report_balance,
+    transform_features,
 )
 from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_classifier
@@ -103,7 +102,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Features; cut into 0/1 according to ``dichotomize``.
+            Features: 0/1 or numbers, which are standardised, or cut according to ``dichotomize``.
         y : array-like of shape (n_samples,)
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
@@ -129,7 +128,9 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         their counts, with the same result as ``fit`` on all rows. Only ``sample_weight_`` differs:
         it has one value per distinct row, in the order of
         ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
-        gives the number of rows of the table that each stands for.
+        gives the number of rows of the table that each stands for. Numbers that hardly repeat leave
+        as many distinct rows as there are rows; where these do not fit in memory, set
+        ``dichotomize="mean"``.
 
         Parameters
         ----------
@@ -139,8 +140,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         target : str
             The outcome column, with two values; the one last in sorted order is the positive class.
         features : sequence of str, optional
-            The columns to use: numbers or booleans without missing values; cut into 0/1 according
-            to ``dichotomize``. By default all but the target.
+            The columns to use: numbers or booleans without missing values. By default all but the
+            target.
 
         Returns
         -------
@@ -282,7 +283,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class: (n_samples,)."""
-        x = self._binary_features(X)
+        x = self._features(X)
         with threads_for(x.size):
             z = x if self._head_on_features() else self._embed(x)
             return np.asarray(z @ self.coef_[0] + self.intercept_[0])
@@ -298,17 +299,13 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         labels: np.ndarray = self.classes_[positive.astype(int)]
         return labels
 
-    def _binary_features(self, X: ArrayLike) -> FloatArray:
+    def _features(self, X: ArrayLike) -> FloatArray:
+        """The features as the fit used them: standardised, or cut into 0/1."""
         check_is_fitted(self)
-        x: FloatArray = validate(self, X, reset=False)
-        if self.dichotomize is None:
-            check_binary(x, column_names(self, x.shape[1]))
-            return x
-        cut: FloatArray = self.dichotomizer_.transform(x)
-        return cut
+        return transform_features(self, validate(self, X, reset=False))
 
     def _embed(self, x: FloatArray) -> FloatArray:
-        """phi(x) of 0/1 features."""
+        """phi(x) of features as the fit used them."""
         wide = torch.tensor(add_products(x, self.pairs_))
         # Copies: the last bits of a product depend on the memory layout, and some are read-only.
         layers: list[Layer] = [(torch.tensor(a), torch.tensor(b)) for a, b in self.encoders_[0]]
@@ -357,4 +354,4 @@ def encoder_in_user_order(
 
 def transform_rows(self: PaperClassifier, X: ArrayLike) -> FloatArray:
     """phi(X), the embedding: (n_samples, hidden[-1])."""
-    return self._embed(self._binary_features(X))
+    return self._embed(self._features(X))

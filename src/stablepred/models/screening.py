@@ -1,131 +1,349 @@
-"""The screen: encoder, weights, evidence, verdict. The first half of ``StableClassifier``."""
+"""The screen: table, sample, evidence, verdict, decision. What ``Stable*`` share."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+import torch
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_consistent_length,
+    column_or_1d,
+)
 
-from stablepred._random import torch_generator
 from stablepred._validation import (
     BoolArray,
     FloatArray,
+    check_at_least,
     check_one_of,
     check_sample_weight,
     validate,
     warn_user,
 )
-from stablepred.core.loop import Settings, Solution
-from stablepred.core.networks import AutoEncoder
+from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
-from stablepred.core.sequential import learn_weights, start_solution, train_encoder
-from stablepred.evidence.explaining_away import depend_through_outcome
-from stablepred.evidence.verdict import Verdict, judge, make_evidence
-from stablepred.exceptions import ConvergenceWarning
-from stablepred.models.entry import (
-    draw_seed,
-    encode_outcome,
-    limit_resources,
-    prepare_sample,
-    start_network,
-)
+from stablepred.core.ridge import fit_ridge
+from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
+from stablepred.exceptions import InputError, TableWarning
+from stablepred.heads.default import Fitted, add_boosting, fit_base
+from stablepred.heads.folds import Folds, folds_of_shares, make_folds
+from stablepred.heads.guard import Choice, Finish, Fit, Guard
+from stablepred.heads.wrapped import fit_wrapped
+from stablepred.models.entry import choose_device, draw_seed, limit_resources
 from stablepred.models.progress import fit_progress
-from stablepred.models.warnings import warn_about_redundant_features
-from stablepred.sample import Sample
-from stablepred.weights.embedded import EmbeddedBalance
+from stablepred.models.standardizer import CLIP
+from stablepred.outcomes.base import Outcome
+from stablepred.outcomes.binary import BINARY
+from stablepred.outcomes.gaussian import GAUSSIAN
+from stablepred.outcomes.multinomial import MULTINOMIAL
+from stablepred.sample import Origin, Sample, make_sample
+from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
 from stablepred.weights.raw import RawBalance
 
+# Of the weights under which effects are measured.
 SETTINGS = Settings(
-    Strengths(1.0, 0.01, weight_l2=0.01, l2=1e-4, weight_sum=1.0, network_l2=3e-4),
-    least_share=0.1,
-    max_iter=100,
-    tol=1e-3,
+    Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
 )
+MOST_CLASSES = 50
 
 
-@dataclass(frozen=True)
-class Screening:
-    """Weights and verdict, with the network whose embedding may have been balanced.
-
-    ``x``, ``labels`` and ``weight`` are the user's rows, validated.
-    """
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The user's rows, encoded. ``groups`` is the variable of each column of ``x``."""
 
     x: FloatArray
-    labels: Any
+    y: Any
     weight: FloatArray
+    groups: np.ndarray
+    names: list[str]  # of the variables
+    environment: np.ndarray | None
+    cluster: np.ndarray | None
+
+    @property
+    def labels(self) -> Any:
+        """The outcome of the rows that are present."""
+        return self.y[self.weight > 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """The outcome as numbers, and what kind it is."""
+
+    outcome: Any
+    values: FloatArray
+    mean: float = 0.0
+    scale: float = 1.0
+
+
+def check_screening_parameters(model: Any) -> None:
+    """Check the parameters that decide how variables are judged."""
+    check_one_of(model, "guard", (True, False))
+    check_one_of(model, "device", ("auto", "cpu", "cuda"))
+    if isinstance(model.cv, Real):
+        check_at_least(model, "cv", 2, integer=True)
+    make_evidence(model.evidence, seed=0)
+
+
+# --- reading ---
+
+
+def read_rows(
+    model: Any, X: Any, y: Any, sample_weight: Any, environment: Any = None, groups: Any = None
+) -> Rows:
+    """Fit the encoder of ``model`` on the rows that are present, and encode all of them."""
+    table = read_features(model, X, reset=True)
+    if y is None:
+        raise InputError(
+            f"{type(model).__name__} requires y to be passed, but the target y is None."
+        )
+    labels = column_or_1d(y, warn=True)
+    check_consistent_length(table, labels)
+    weight = check_sample_weight(sample_weight, np.empty((len(labels), 1)))
+    if (weight > 0).sum() < 3:
+        raise InputError(
+            f"only n_samples = {int((weight > 0).sum())} rows have a positive sample_weight, but "
+            "at least 3 are needed."
+        )
+    model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
+    x, _ = encoder.encode_array(table)
+    names = list(encoder.variables_)
+    position = {name: k for k, name in enumerate(names)}
+    own = np.array([position[column.name] for column in encoder.columns_])
+    marks = {"environment": environment, "groups": groups}
+    numbers = [_number(mark, name, len(x)) for name, mark in marks.items()]
+    return Rows(x, labels, weight, own[encoder.groups_], names, *numbers)
+
+
+def read_features(model: Any, X: Any, *, reset: bool) -> Any:
+    """A frame as it is, or an array of numbers; names and number of columns are checked."""
+    if hasattr(X, "columns") or hasattr(X, "to_pandas"):
+        frame = as_frame(X)
+        _check_feature_names(model, frame, reset=reset)
+        _check_n_features(model, frame, reset=reset)
+        if len(frame) == 0 or frame.shape[1] == 0:
+            raise InputError(f"X has {len(frame)} rows and {frame.shape[1]} columns.")
+        return frame
+    return validate(model, X, reset=reset, ensure_all_finite="allow-nan")
+
+
+def encode_features(model: Any, X: Any) -> FloatArray:
+    """The encoded columns of new rows; what is unexpected in them is a warning."""
+    x, notes = model.encoder_.encode_array(read_features(model, X, reset=False))
+    for line in note_lines(notes):
+        warn_user(line, TableWarning)
+    return np.asarray(x)
+
+
+def _number(labels: Any, name: str, n_rows: int) -> np.ndarray | None:
+    """Labels as numbers from 0."""
+    if labels is None:
+        return None
+    found = column_or_1d(np.asarray(labels))
+    if len(found) != n_rows:
+        raise InputError(f"{name} has {len(found)} labels, but X has {n_rows} rows.")
+    if pd.isna(found).any():
+        raise InputError(f"{name} has missing labels; give every row one, or leave such rows out.")
+    return np.unique(found.astype(str), return_inverse=True)[1].reshape(-1)
+
+
+def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
+    """The classes, and the outcome as 0/1 or as the number of the class."""
+    if len(rows.labels) and pd.isna(rows.labels).any():
+        raise InputError("Input y contains NaN: some rows have no class; leave those out.")
+    check_classification_targets(rows.labels)
+    classes = np.unique(rows.labels)
+    if len(classes) < 2:
+        raise InputError(
+            f"y must have two classes, but has only one class: {classes.tolist()}. "
+            "Check the outcome column and the sample_weight."
+        )
+    if len(classes) > MOST_CLASSES:
+        raise InputError(
+            f"y has {len(classes)} classes, more than {MOST_CLASSES}. If it is a number, use "
+            "StableRegressor; else combine rare classes."
+        )
+    values = np.searchsorted(classes, rows.y).clip(0, len(classes) - 1).astype(np.float64)
+    return classes, Target(BINARY if len(classes) == 2 else MULTINOMIAL, values)
+
+
+def read_number(rows: Rows) -> Target:
+    """The outcome in standard units."""
+    try:
+        values = np.asarray(rows.y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "y must be numbers for a regressor; for classes use StableClassifier."
+        ) from error
+    present = rows.weight > 0
+    if not np.isfinite(values[present]).all() or np.abs(values[present]).max() > 1e100:
+        raise InputError(
+            "Input y contains NaN, infinity or a value too large; leave such rows out."
+        )
+    mean = float(np.average(values[present], weights=rows.weight[present]))
+    scale = float(np.average((values[present] - mean) ** 2, weights=rows.weight[present]) ** 0.5)
+    if not scale > 1e-12 * max(abs(mean), 1e-300):
+        raise InputError(f"y is {mean:g} in every row, so there is nothing to learn.")
+    return Target(GAUSSIAN, np.where(present, (values - mean) / scale, 0.0), mean, scale)
+
+
+# --- judging ---
+
+
+@dataclass(frozen=True, eq=False)
+class Screening:
+    """What was found out about the variables, and the decision that follows."""
+
+    rows: Rows
     sample: Sample
-    settings: Settings
-    solution: Solution
-    network: AutoEncoder
+    variables: Sample
     verdict: Verdict
+    choice: Choice = field(repr=False)
 
+    def mask(self, name: str) -> BoolArray:
+        """The variables of the user's table that are ``stable``, or ``used``."""
+        values = self.verdict.stable if name == "stable" else self.choice.used
+        return np.asarray(self.variables.to_user_columns(values))
 
-def screen(
-    estimator: Any, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-) -> Screening:
-    """Rows -> sample -> encoder -> weights -> evidence -> verdict.
+    def used_columns(self) -> np.ndarray:
+        """The encoded columns of the variables in use, in the order of the sample."""
+        numbers = self.variables.origin.columns[self.choice.used]
+        return self.sample.origin.columns[np.isin(self.sample.groups, numbers)]
 
-    The weights balance the embedding or, if features do not depend on each other through the
-    outcome, the features. Sets the fitted attributes about the variables on ``estimator``.
-    """
-    x, labels = validate(estimator, X, y, ensure_min_samples=3)
-    check_one_of(estimator, "device", ("auto", "cpu", "cuda"))
-    weight = check_sample_weight(sample_weight, x)
-    with (
-        limit_resources(x.size),
-        fit_progress(type(estimator).__name__, estimator.verbose > 0) as on_iteration,
-    ):
-        outcome = encode_outcome(estimator, labels, weight)
-        sample = prepare_sample(estimator, x, outcome, weight, counted=False, order=1)
-        estimator.random_state_ = seed = draw_seed(estimator.random_state)
-        kinds = make_evidence(estimator.evidence, seed)
-        settings = replace(SETTINGS, on_iteration=on_iteration)
-        network = start_network(None, sample, torch_generator(seed, "encoder", 0))
-        solution = start_solution(sample)
-        train_encoder(sample, network, settings, solution)
-        if depend_through_outcome(sample):
-            learn_weights(sample, EmbeddedBalance(), network, settings, solution)
-        else:
-            learn_weights(sample, RawBalance(), None, settings, solution)
-        verdict = judge(sample, solution.w, kinds)
-    estimator.stable_features_ = sample.to_user_columns(verdict.stable)
-    estimator.share_through_outcome_ = verdict.share
-    return Screening(x, labels, weight, sample, settings, solution, network, verdict)
-
-
-def report_fit(estimator: Any, screening: Screening) -> None:
-    """Set ``converged_``; warn if a stage did not converge, and about redundant features."""
-    warn_about_redundant_features(screening.sample)
-    unfinished = screening.solution.unfinished
-    estimator.converged_ = not unfinished
-    if unfinished:
-        warn_user(
-            f"{type(estimator).__name__} stopped after {SETTINGS.max_iter} iterations before "
-            f"converging (stage: {', '.join(dict.fromkeys(unfinished))}), so the weights and "
-            "verdicts are approximate.",
-            ConvergenceWarning,
+    def describe(self) -> pd.DataFrame:
+        """One row per variable of the user's table."""
+        put = self.variables.to_user_columns
+        columns: dict[str, Any] = {"variable": self.rows.names}
+        scores = dict(self.verdict.scores)
+        effect = scores.pop("effect", None)
+        if effect is not None:
+            parts = {"effect": effect.score, "low": effect.low, "high": effect.high}
+            columns |= {name: put(values) for name, values in parts.items()}
+        columns |= {name: put(given.score) for name, given in scores.items()}
+        labels = np.full(len(self.rows.names), "constant", dtype=object)
+        labels[self.variables.origin.columns] = self.verdict.labels
+        return pd.DataFrame(
+            columns
+            | {
+                "probability_noisy": put(self.verdict.probability_noisy),
+                "verdict": labels,
+                "used": self.mask("used"),
+            }
         )
 
 
-def describe_variables(
-    sample: Sample, verdict: Verdict, stable: BoolArray, used: BoolArray
-) -> pd.DataFrame:
-    """One row per variable of the user's table."""
-    columns: dict[str, Any] = {"variable": sample.origin.names}
-    for name, scores in verdict.scores.items():
-        if name == "effect":
-            parts = {"effect": scores.score, "low": scores.low, "high": scores.high}
-            columns |= {key: sample.to_user_columns(values) for key, values in parts.items()}
-        else:
-            columns[name] = sample.to_user_columns(scores.score)
-    noisy = "noisy" if verdict.is_conclusive else "undecided"
-    probability = np.full(len(stable), 0.5)
-    probability[sample.origin.columns] = verdict.probability_noisy
-    columns |= {
-        "probability_noisy": probability,
-        "verdict": np.where(stable, "stable", noisy),
-        "used": used,
-    }
-    first = [name for name in ("variable", "effect", "low", "high") if name in columns]
-    return pd.DataFrame(columns)[[*first, *(name for name in columns if name not in first)]]
+def screen(model: Any, rows: Rows, target: Target) -> Screening:
+    """Sample, one column per variable, weights, evidence, verdict, decision."""
+    model.random_state_ = seed = draw_seed(model.random_state)
+    with (
+        limit_resources(rows.x.size),
+        fit_progress(type(model).__name__, model.verbose > 0) as progress,
+    ):
+        sample = make_sample(
+            rows.x,
+            target.values,
+            rows.weight,
+            [str(j) for j in range(rows.x.shape[1])],
+            groups=rows.groups,
+            environment=rows.environment,
+            cluster=rows.cluster,
+            device=choose_device(model.device, rows.x.size),
+        )
+        _check_environments(sample)
+        folds = _split(model, rows, sample, target.outcome, seed)
+        progress("evidence", 0, 0.0)
+        variables = summarize_variables(sample, target.outcome, rows.names)
+        verdict = _judge(variables, sample, model.evidence, target.outcome, seed)
+        progress("models", 1, 0.0)
+        estimator, n_jobs = getattr(model, "estimator", None), getattr(model, "n_jobs", None)
+        fit: Fit = fit_base
+        finish: Finish = add_boosting
+        if estimator is not None:
+            fit = partial(fit_wrapped, estimator, n_jobs=n_jobs)
+            finish = _keep
+        guard = Guard(sample, variables, folds, verdict, fit, finish, seed, target.scale)
+        choice = guard.decide() if model.guard else guard.follow()
+    return Screening(rows, sample, variables, verdict, choice)
+
+
+def _keep(sample: Sample, folds: Folds, fitted: Fitted) -> Fitted:
+    return fitted
+
+
+def _check_environments(sample: Sample) -> None:
+    """Refuse environments from which nothing can be learned."""
+    if sample.environment is None:
+        return
+    for one in torch.unique(sample.environment):
+        y = sample.y[sample.environment == one]
+        if len(y) < 3 or (y == y[0]).all():
+            raise InputError(
+                f"training environment number {int(one) + 1} (in sorted order) has {len(y)} "
+                "different rows or one outcome only. Combine it with another one, or leave it out."
+            )
+
+
+def _split(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) -> Folds:
+    """The folds of an integer ``cv``, or of a splitter."""
+    if isinstance(model.cv, Integral):
+        return make_folds(sample, outcome, int(model.cv), seed)
+    present = np.flatnonzero(rows.weight > 0)
+    splits = check_cv(model.cv, rows.labels, classifier=outcome is not GAUSSIAN).split(
+        rows.x[present], rows.labels, None if rows.cluster is None else rows.cluster[present]
+    )
+    shares = [sample.share_of_rows(present[test], rows.weight).cpu().numpy() for _, test in splits]
+    return folds_of_shares(sample, outcome, shares)
+
+
+def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> Sample:
+    """The same rows with one column per variable.
+
+    A variable with several columns, such as a category, is the part of a regression of the outcome
+    on all columns that belongs to it.
+    """
+    numbers, first = np.unique(sample.groups, return_index=True)
+    numbers = numbers[np.argsort(first)]
+    parts = []
+    several = len(numbers) < sample.n_features
+    beta = _score_columns(sample, outcome) if several else None
+    for one in numbers:
+        own = np.flatnonzero(sample.groups == one)
+        part = sample.features[:, own[0]]
+        if len(own) > 1 and beta is not None and float(beta[own].abs().max()) > 0:
+            part = sample.features[:, own] @ beta[own]
+        parts.append(part)
+    origin = Origin(
+        names, numbers, sample.origin.index, sample.origin.present, sample.origin.n_rows
+    )
+    return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[], shared=None)
+
+
+def _score_columns(sample: Sample, outcome: Outcome) -> torch.Tensor:
+    """Coefficients of a regression on all columns; of several classes, against the largest."""
+    if outcome.name == "multinomial":
+        largest = int(torch.bincount(sample.y.long(), sample.copies).argmax())
+        sample, outcome = sample.against_rest(largest), BINARY
+    return fit_ridge(sample.features, sample, outcome, 1.0, tol=1e-4)[:-1]
+
+
+def _judge(
+    variables: Sample, sample: Sample, evidence: Any, outcome: Outcome, seed: int
+) -> Verdict:
+    kinds = make_evidence(evidence, seed, outcome)
+    w = torch.ones_like(sample.mass)
+    if any(kind.name not in ("explaining_away", "invariance") for kind in kinds):
+        near = replace(sample, x=sample.x.clamp(-CLIP, CLIP))
+        solution = start_solution(near)
+        learn_weights(near, RawBalance(), None, SETTINGS, solution)
+        w = solution.w
+    if outcome.name != "multinomial":
+        return judge(variables, w, kinds)
+    kinds = make_evidence(evidence, seed, BINARY)
+    classes = range(int(sample.y.max()) + 1)
+    return judge_classes([judge(variables.against_rest(k), w, kinds) for k in classes])

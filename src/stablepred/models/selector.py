@@ -8,36 +8,41 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import ClassifierTags
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState
 from stablepred._validation import BoolArray, fit_atomically
 from stablepred.evidence.base import Evidence
-from stablepred.evidence.verdict import make_evidence
+from stablepred.heads.guard import Decision
 from stablepred.io.save import save_method, storable
-from stablepred.models.screening import describe_variables, report_fit, screen
+from stablepred.models.screening import (
+    check_screening_parameters,
+    read_classes,
+    read_number,
+    read_rows,
+    screen,
+)
+from stablepred.models.stored import check_selection
+from stablepred.tables.encoder import TableEncoder
 
 
 @storable
 class StableFeatureSelector(SelectorMixin, BaseEstimator):
-    """Keep the variables whose tie to the outcome can be relied on.
+    """Leave out the variables whose tie to the outcome cannot be relied on.
 
-    This is the first half of :class:`StableClassifier` as a transformer. If the verdict is not
-    conclusive, all variables are kept.
+    This is the first half of :class:`StableClassifier` and :class:`StableRegressor` as a
+    transformer: it keeps the columns that they would use, as they are.
 
     Parameters
     ----------
-    evidence, random_state, device, verbose
+    evidence, guard, cv, random_state, device, verbose
         As in :class:`StableClassifier`.
 
     Attributes
     ----------
-    variables_ : DataFrame
+    variables_, decision_, stable_features_, used_features_, encoder_
         As in :class:`StableClassifier`.
-    stable_features_ : ndarray of bool
-    share_through_outcome_ : float
-    converged_ : bool
 
     Examples
     --------
@@ -50,15 +55,13 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     True
     """
 
+    variables_: pd.DataFrame
+    decision_: Decision
     stable_features_: BoolArray
     used_features_: BoolArray
-    share_through_outcome_: float
-    variables_: pd.DataFrame
-    converged_: bool
+    encoder_: TableEncoder
     random_state_: int
     n_features_in_: int
-
-    dichotomize = "mean"
 
     save = save_method
 
@@ -66,43 +69,65 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
         self,
         *,
         evidence: str | Sequence[str | Evidence] = "auto",
+        guard: bool = True,
+        cv: Any = 3,
         random_state: RandomState = None,
         device: str = "auto",
         verbose: int = 0,
     ) -> None:
         self.evidence = evidence
+        self.guard = guard
+        self.cv = cv
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Judge the variables; parameters as in :meth:`StableClassifier.fit`."""
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        environment: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Judge the variables; parameters as in :meth:`StableClassifier.fit`.
 
-        def fit(selector: Self) -> None:
-            screening = screen(selector, X, y, sample_weight)
-            report_fit(selector, screening)
-            verdict, stable = screening.verdict, selector.stable_features_
-            selector.used_features_ = stable if verdict.is_conclusive else np.ones_like(stable)
-            selector.variables_ = describe_variables(
-                screening.sample, verdict, stable, selector.used_features_
-            )
+        Strings, booleans and few different integers are classes; other numbers are a number.
+        """
+        return fit_atomically(
+            self, lambda model: model._fit(X, y, sample_weight, environment, groups)
+        )
 
-        return fit_atomically(self, fit)
+    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any, groups: Any) -> None:
+        check_screening_parameters(self)
+        rows = read_rows(self, X, y, sample_weight, environment, groups)
+        labels = rows.labels
+        is_number = labels.dtype.kind in "iuf" and (
+            type_of_target(labels).startswith("continuous") or len(np.unique(labels)) > MOST_CODES
+        )
+        target = read_number(rows) if is_number else read_classes(rows)[1]
+        screening = screen(self, rows, target)
+        self.decision_ = screening.choice.decision
+        self.variables_ = screening.describe()
+        self.stable_features_ = screening.mask("stable")
+        self.used_features_ = screening.mask("used")
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)
         return self.used_features_
 
     def check_stored(self) -> None:
-        """Refuse a stored selector with inconsistent parts."""
-        make_evidence(self.evidence, seed=0)
+        """Raise ValueError unless the selector is sound."""
+        check_screening_parameters(self)
         if hasattr(self, "variables_"):
-            for mask in (self.stable_features_, self.used_features_):
-                if mask.dtype != bool or mask.shape != (self.n_features_in_,):
-                    raise ValueError("the verdicts do not fit the features")
+            check_selection(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.classifier_tags = ClassifierTags(multi_class=False)  # of the outcome: two classes
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = True
         return tags
+
+
+MOST_CODES = 20  # integers with more different values than this are a number

@@ -20,10 +20,15 @@ from stablepred.io.values import (
     n_features,
     numbers,
 )
+from stablepred.models.screening import check_screening_parameters
+from stablepred.models.standardizer import Standardizer
 from stablepred.preprocessing import Dichotomizer
 
 # What all estimators that balance have.
-SHARED = ("dichotomizer_", "converged_", "balance_report_", "n_iter_", "history_", "row_count_")
+SHARED = (
+    *("dichotomizer_", "standardizer_", "converged_", "balance_report_"),
+    *("n_iter_", "history_", "row_count_"),
+)
 
 
 def check_balancer(model: Any) -> None:
@@ -82,48 +87,65 @@ def check_balanced(model: Any) -> None:
 
 
 def check_stable(model: Any) -> None:
-    """Raise ValueError unless a StableClassifier is sound."""
-    model._check_parameters()
+    """Raise ValueError unless a StableClassifier or StableRegressor is sound."""
+    check_screening_parameters(model)
     if not is_fitted(model):
         return
-    p = _check_shared(
+    own = ("classes_",) if is_classifier(model) else ("target_mean_", "target_scale_")
+    check_fitted_names(
         model,
-        "sample_weight_",
-        *("classes_", "variables_", "decision_", "stable_features_", "used_features_"),
-        *("share_through_outcome_", "estimator_", "random_state_"),
+        *("variables_", "decision_", "stable_features_", "used_features_", "references_"),
+        *("encoder_", "columns_", "estimator_", "random_state_", *own),
     )
-    _check_two_labels(model)
-    masks = [attribute(model, name) for name in ("stable_features_", "used_features_")]
-    if any(mask.shape != (p,) for mask in masks) or len(attribute(model, "variables_")) != p:
-        raise ValueError(f"the masks and variables_ must have one entry for each of {p} features")
-    estimator, inputs = attribute(model, "estimator_"), int(masks[1].sum())
+    check_selection(model)
+    encoder, columns = attribute(model, "encoder_"), attribute(model, "columns_")
+    width = len(encoder.get_feature_names_out())
+    if columns.dtype.kind != "i" or len(set(columns.tolist())) < len(columns):
+        raise ValueError("columns_ must be different integers")
+    if len(columns) and not 0 <= columns.min() <= columns.max() < width:
+        raise ValueError(f"columns_ must be columns of the encoder, which has {width}")
+    if is_classifier(model):
+        n_classes = len(labels(model))
+        if n_classes < 2:
+            raise ValueError("classes_ must be two labels or more")
+    elif not np.isfinite(attribute(model, "target_mean_") + attribute(model, "target_scale_")):
+        raise ValueError("target_mean_ and target_scale_ must be finite")
+    estimator = attribute(model, "estimator_")
     if model.estimator is None:
-        fits = hasattr(estimator, "encoder") and estimator.encoder[0][0].shape[1] == p
-    else:
-        fits = hasattr(estimator, "predict_proba") and estimator.n_features_in_ == inputs
-        if fits and not np.array_equal(estimator.classes_, model.classes_):
-            raise ValueError("the classes of estimator_ differ from those of the model")
-    if not fits:
-        raise ValueError("estimator_ must be a classifier fitted on the features in use")
+        if not hasattr(estimator, "check_columns"):
+            raise ValueError("estimator_ must be a model of this library")
+        estimator.check_columns(len(columns))
+    elif getattr(estimator, "n_features_in_", None) != len(columns):
+        raise ValueError("estimator_ must be fitted on the columns in use")
+    elif is_classifier(model) and not np.array_equal(estimator.classes_, model.classes_):
+        raise ValueError("the classes of estimator_ differ from those of the model")
 
 
-def check_network(network: Any) -> None:
-    """Raise ValueError unless an encoder and the coefficients on its embedding are sound."""
-    if not network.encoder or network.encoder[0][0].ndim != 2:
-        raise ValueError("the encoder must begin with a matrix")
-    width = _check_encoder(network.encoder, network.encoder[0][0].shape[1])
-    check_numbers(network.coef, "coef of the network", (width,))
-    check_finite_sums("coef of the network", network.coef, np.array(network.intercept))
+def check_selection(model: Any) -> None:
+    """Raise ValueError unless the verdicts have one entry per column."""
+    p = n_features(model)
+    masks = [attribute(model, name) for name in ("stable_features_", "used_features_")]
+    if any(mask.dtype != bool or mask.shape != (p,) for mask in masks):
+        raise ValueError(f"the masks must be {p} booleans")
+    if len(attribute(model, "variables_")) != p:
+        raise ValueError(f"variables_ must have one row for each of {p} columns")
+    if vars(attribute(model, "encoder_")).get("columns_") is None:
+        raise ValueError("encoder_ must be fitted")
 
 
 def _check_shared(model: Any, weights: str, *more: str) -> int:
     """Check what all estimators that balance have; return the number of features."""
     check_fitted_names(model, weights, *more, *SHARED)
-    p, cut = n_features(model), vars(model).get("dichotomizer_")
-    if (cut is None) != (model.dichotomize is None):
-        raise ValueError("dichotomizer_ must be present unless dichotomize is None")
-    if cut is not None and (type(cut) is not Dichotomizer or vars(cut).get("n_features_in_") != p):
-        raise ValueError(f"dichotomizer_ must be a Dichotomizer of {p} features")
+    p, kept = n_features(model), model.dichotomize is None
+    parts: dict[str, type] = {"dichotomizer_": Dichotomizer, "standardizer_": Standardizer}
+    other, name = sorted(parts, reverse=not kept)
+    kind, part = parts[name], vars(model).get(name)
+    if part is None or other in vars(model):
+        raise ValueError(
+            f"{name}, and not {other}, must be present where dichotomize is {model.dichotomize!r}"
+        )
+    if type(part) is not kind or vars(part).get("n_features_in_") != p:
+        raise ValueError(f"{name} must be a {kind.__name__} of {p} features")
     found = numbers(model, weights, (None,), low=0.0)
     if "row_count_" in vars(model):
         numbers(model, "row_count_", found.shape, low=1.0)

@@ -61,12 +61,17 @@ def warn_about_redundant_features(sample: Sample) -> None:
     if sample.shards is not LOCAL:
         return
     x = sample.features.cpu().numpy()
-    bits = np.packbits(x != x[0], axis=0).T  # alike for a feature and its opposite
-    first: dict[bytes, int] = {}
+    centred = x - x.mean(axis=0)
+    alike = np.abs(centred.T @ centred)
+    length = np.sqrt(np.diag(alike))
+    alike = alike > (1 - 1e-9) * np.outer(length, length)
+    originals: list[int] = []
     repeated = []
     for j in np.argsort(sample.origin.columns).tolist():
-        original = first.setdefault(bits[j].tobytes(), j)
-        if original != j:
+        original = next((k for k in originals if alike[j, k]), None)
+        if original is None:
+            originals.append(j)
+        else:
             repeated.append(f"{sample.names[j]} (as {sample.names[original]})")
     if repeated:
         warn_user(
@@ -111,15 +116,16 @@ def _warn_about_weights(estimator: Any, solution: Solution) -> None:
 
 def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
     """Warn if hardly any weight is left on one value of a feature: that is not balance."""
-    x, mass = sample.features, sample.mass
+    is_bit = (sample.features.square() == sample.features).all(0)
+    columns = sample.shards.smallest(is_bit.double()).bool()
+    names = [name for name, bit in zip(sample.names, columns.tolist(), strict=True) if bit]
+    x, mass = sample.features[:, columns], sample.mass
     v = mass * w
     on, on_before, off, off_before = sample.totals(v @ x, mass @ x, v @ (1 - x), mass @ (1 - x))
     erased = []
     for value, left, before in ((1, on, on_before), (0, off, off_before)):
         gone = (left < ERASED * before).tolist()
-        erased += [
-            (name, value) for name, is_gone in zip(sample.names, gone, strict=True) if is_gone
-        ]
+        erased += [(name, value) for name, is_gone in zip(names, gone, strict=True) if is_gone]
     if erased:
         listed = ", ".join(f"{name} = {value}" for name, value in sorted(erased))
         warn_user(

@@ -11,6 +11,7 @@ class Outcome(Protocol):
     Scores are what a head gives: z @ beta + intercept. Everything is of shape (n,).
     """
 
+    name: str
     bound: float  # of the curvature, whatever the scores
 
     def losses(self, scores: Tensor, y: Tensor) -> Tensor:
@@ -29,10 +30,28 @@ class Outcome(Protocol):
         """Prediction of the outcome's mean."""
         ...
 
+    def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
+        """Variance of the slopes over their mean curvature, if the scores are right."""
+        ...
+
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
         """Whether each row's prediction cannot get any better in double precision."""
         ...
 
     def strata(self, y: Tensor) -> list[Tensor]:
         """Masks of the rows with (nearly) the same outcome: what "given y" means for evidence."""
+        ...
+
+    def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
+        """For each stratum, the probability that a row with these scores belongs to it."""
+        ...
+
+    # --- predicted means; of several classes, (n, k) ---
+
+    def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
+        """The loss of each row where the outcome's mean is predicted, not a score."""
+        ...
+
+    def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
+        """Squared error of each row."""
         ...

@@ -1,37 +1,44 @@
-"""How one column of a table becomes 0/1 features: learned once, stored, applied to new rows."""
+"""How one column of a table becomes features: learned once, stored, applied to new rows."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.preprocessing import Dichotomizer
-from stablepred.tables.messages import in_rows, shorten
+from stablepred.tables.messages import Note, in_rows, shorten
+from stablepred.tables.scaled import ScaledColumn, check_size, distinct_values, learn_scaled
 from stablepred.tables.types import (
     BOOLEANS,
     LEADING_ZERO,
     NUMBER,
     Categories,
+    FloatArray,
     Numbers,
-    check_new_numbers,
+    check_kind,
     check_style,
+    date_error,
     date_share,
     find_style,
-    kind_of,
     match,
+    read_numbers,
     to_categories,
     to_numbers,
     to_text,
 )
 
-Bits = NDArray[np.bool_]
+Features = Iterable[NDArray[Any]]
 
-# A text value in a smaller share of the rows is counted together with the others like it.
+# A text value in a smaller share of the rows is counted together with the others like it where
+# numbers are cut; else one in fewer rows, and all but the most frequent ones.
 RARE = 0.01
+FEW, MOST_LEVELS = 10, 30
+# Missing values in so many rows, and in this share of them, have a feature of their own.
+MISSING = 0.1
 # Text that differs in more than this share of the rows, in this many values or more, is an id.
 ID_SHARE, ID_LEAST = 0.5, 20
 # Text of which at least this share reads as dates is a column of dates.
@@ -41,23 +48,6 @@ DATES = 0.9
 NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
 # How the numbers of a column are written.
 STYLES = ("integer", *NUMBER, "boolean")
-
-
-@dataclass(frozen=True)
-class Note:
-    """Something about a column that must not be silent, in how many rows, and one example."""
-
-    topic: str
-    column: str
-    detail: str = ""
-    rows: int = 0
-    example: str = ""
-
-    def __str__(self) -> str:
-        parts = [self.detail, in_rows(self.rows) if self.rows else ""]
-        parts.append(f"e.g. {shorten(self.example)!r}" if self.example else "")
-        detail = ", ".join(filter(None, parts))
-        return f"{self.column} ({detail})" if detail else self.column
 
 
 @storable
@@ -86,12 +76,9 @@ class NumberColumn:
         cut = f"{self.cut:.1f}".removesuffix(".0") if abs(self.cut) >= 1e5 else f"{self.cut:g}"
         return [self.name if self.plain else f"{self.name}>{cut}", *missing]
 
-    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Note]]:
+    def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
-        text = to_text(column) if _check_kind(column) == "text" else None
-        if text is not None:
-            check_new_numbers(text, self.style, self.name)
-        found = to_numbers(column, self.style, text)
+        found = read_numbers(column, self.style)
         missing, strays = ~found.finite, int(found.strays.sum())
         bits, notes = [], []
         if self.cut is not None:
@@ -131,6 +118,10 @@ class TextColumn:
     levels: list[str]
     rare: list[str]  # values counted together, two or more of them, or none
     missing: bool
+    # Of the groups of training rows: what a row of no group is taken for. Without them it is taken
+    # as rare or as none of the groups.
+    shares: list[float] = field(default_factory=list)
+    imputed: bool = False  # whether values were missing in training, too few for a feature
 
     @property
     def groups(self) -> list[str]:
@@ -140,93 +131,106 @@ class TextColumn:
 
     @property
     def features(self) -> list[str]:
-        """Names of the 0/1 features: of two groups the last one says it all."""
+        """Names of the features: of two groups the last one says it all."""
         return self.groups if len(self.groups) > 2 else self.groups[1:]
 
-    def encode(self, column: pd.Series) -> tuple[list[Bits], list[Note]]:
+    def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
-        _check_kind(column)
+        check_kind(column)
         found = to_categories(column)
-        none = len(self.groups)  # a group without a feature
-        together = len(self.levels) if self.rare else none
+        none, together = len(self.groups), len(self.levels)
         known = {level: k for k, level in enumerate(self.levels)}
         known |= dict.fromkeys(self.rare, together)
+        unseen = together if self.rare and not self.shares else none
         missing = none - 1 if self.missing else none
-        group = [*(known.get(value, together) for value in found.values), missing]
+        group = [*(known.get(value, unseen) for value in found.values), missing]
         of_row = np.array(group, dtype=np.intp)[found.codes]
-        bits = [of_row == k for k in range(none - len(self.features), none)]
+        table = np.vstack([np.eye(none), self.shares or np.zeros(none)])
         notes = []
-        unseen = np.array([value not in known for value in found.values], dtype=bool)
-        if unseen.any():
-            example = found.values[int(np.argmax(unseen))]
-            rows = int(found.counts[unseen].sum())
-            notes.append(Note("unseen", self.name, rows=rows, example=example))
-        if not self.missing and found.missing.any():
-            notes.append(Note("new missing", self.name, rows=int(found.missing.sum())))
-        return bits, notes
+        new = np.array([*(value not in known for value in found.values), False], dtype=bool)
+        suffix = " average" * bool(self.shares)
+        if new.any():
+            example = found.values[int(np.argmax(new))]
+            rows = int(found.counts[new].sum())
+            notes.append(Note(f"unseen{suffix}", self.name, rows=rows, example=example))
+        if found.missing.any() and not (self.missing or self.imputed):
+            rows = int(found.missing.sum())
+            notes.append(Note(f"new missing{suffix}", self.name, rows=rows))
+        return (table[of_row, k] for k in range(none - len(self.features), none)), notes
 
     def check_stored(self) -> None:
         """Raise ValueError unless the values are told apart."""
         values = self.levels + self.rare
         if len(set(values)) < len(values) or len(self.rare) == 1 or not self.features:
             raise ValueError(f"the values of column {self.name!r} must be different, two or more")
+        total, size = sum(self.shares), len(self.groups)
+        if self.shares and not (
+            len(self.shares) == size and min(self.shares) >= 0 and abs(total - 1) < 1e-6
+        ):
+            raise ValueError(f"column {self.name!r} must have {size} shares that add up to 1")
 
 
-Column = NumberColumn | TextColumn
+Column = NumberColumn | ScaledColumn | TextColumn
 Learned = tuple[Column | None, list[Note]]
+
+
+def typed(part: Column, column: pd.Series) -> Any:
+    """New values as they were read in training: numbers as floats, text as categories."""
+    if isinstance(part, TextColumn):
+        check_kind(column)
+        categories = to_categories(column)
+        return pd.Categorical.from_codes(
+            categories.codes, pd.Index(categories.values, dtype=object)
+        )
+    found = read_numbers(column, part.style)
+    check_size(found.values, part.name)
+    return np.where(found.finite, found.values, np.nan)
 
 
 # --- learning ---
 
 
-def learn_column(column: pd.Series) -> Learned:
-    """How to encode a column, or None where it is left out; and what must not be silent."""
-    name, kind = str(column.name), _check_kind(column)
+def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None = None) -> Learned:
+    """How to encode a column, or None where it is left out; and what must not be silent.
+
+    ``count`` says how many rows each row stands for; ``dichotomize`` how numbers are cut, if at
+    all.
+    """
+    name, kind = str(column.name), check_kind(column)
     if kind == "date":  # all missing
         return None, [_constant(name)]
     if kind != "text":
         style = "boolean" if kind == "boolean" else "point"
-        return _learn_numbers(name, style, to_numbers(column, style))
+        return _learn_numbers(name, style, to_numbers(column, style), count, dichotomize)
     text = to_text(column)
     # A word that is taken for a missing value is told.
     words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
     word = next(filter(None, (str(value).strip() for value in words)), "")
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        style, numbers, notes = number_style(column, text)
+        style, numbers, notes = number_style(column, text, count)
         if style:
-            learned, more = _learn_numbers(name, style, numbers, word)
+            learned, more = _learn_numbers(name, style, numbers, count, dichotomize, word)
             return learned, notes + more
-    found = to_categories(text)
+    found = to_categories(text, count)
     if found.values and {value.lower() for value in found.values} <= BOOLEANS.keys():
-        return _learn_numbers(name, "boolean", to_numbers(column, "boolean", text), word)
+        numbers = to_numbers(column, "boolean", text)
+        return _learn_numbers(name, "boolean", numbers, count, dichotomize, word)
     if date_share(found) >= DATES:
-        raise _date_error(name, found.values[0])
-    return _learn_text(name, found, word)
+        raise date_error(name, found.values[0])
+    return _learn_text(name, found, word, all_named=dichotomize is not None)
 
 
-def _check_kind(column: pd.Series) -> str:
-    kind = kind_of(column)
-    if kind == "date" and column.notna().any():
-        raise _date_error(str(column.name), str(column.dropna().iloc[0]))
-    return kind
-
-
-def _date_error(name: str, example: str) -> InputError:
-    return InputError(
-        f"column {name!r} holds dates or times (e.g. {shorten(example)!r}), which say "
-        "nothing about rows of another time. Derive what matters from it (year, month, age in "
-        f"days) as a column of its own, and leave it out: drop=[{name!r}]."
-    )
-
-
-def number_style(column: pd.Series, text: Any) -> tuple[str, Numbers, list[Note]]:
+def number_style(
+    column: pd.Series, text: Any, count: FloatArray | None = None
+) -> tuple[str, Numbers, list[Note]]:
     """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
     name, style = str(column.name), find_style(text)
     found = to_numbers(column, style, text)
-    values = found.values[found.finite]
-    words = int(found.strays.sum() - np.isinf(found.values).sum())
-    few = words and len(values) < NUMBER_SHARE * (len(values) + words)
-    if not len(values) or few or (words and len(np.unique(values)) <= NUMBER_LEAST):
+    count = np.ones(len(column)) if count is None else count
+    distinct, _ = distinct_values(np.where(found.finite, found.values, np.nan), count)
+    words, numbers = count[found.strays & ~np.isinf(found.values)].sum(), count[found.finite].sum()
+    few = words and numbers < NUMBER_SHARE * (numbers + words)
+    if not len(distinct) or few or (words and len(distinct) <= NUMBER_LEAST):
         return "", found, []
     assumed = check_style(text, style, name)
     notes = [Note("decimals", name, assumed)] if assumed else []
@@ -240,46 +244,81 @@ def number_style(column: pd.Series, text: Any) -> tuple[str, Numbers, list[Note]
     return style, found, notes
 
 
-def _learn_numbers(name: str, style: str, found: Numbers, word: str = "") -> Learned:
-    missing, strays = int((~found.finite).sum()), int(found.strays.sum())
-    values = found.values[found.finite]
-    distinct = np.unique(values)
-    if len(distinct) + (missing > 0) < 2 or not len(distinct):
+def _learn_numbers(
+    name: str,
+    style: str,
+    found: Numbers,
+    count: FloatArray,
+    dichotomize: str | None,
+    word: str = "",
+) -> Learned:
+    if dichotomize is None:
+        check_size(found.values, name)
+    absent, strays = ~found.finite, int(found.strays.sum())
+    distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
+    missing = bool(absent.any())
+    if dichotomize is None:
+        missing = _is_frequent(count[absent].sum(), count.sum())
+    if len(distinct) + missing < 2 or not len(distinct):
         return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
     notes = []
     if strays:
         notes.append(Note("stray", name, rows=strays, example=found.example))
-    if missing:
-        notes.append(Note("missing", name, rows=missing, example=word))
-    if len(distinct) == len(values) >= ID_LEAST and bool((distinct % 1 == 0).all()):
-        notes.append(Note("numeric id", name, f"{len(values):,} different integers"))
+    if rows := int(absent.sum()):
+        notes.append(Note("missing" if missing else "imputed", name, rows=rows, example=word))
+    known = count[~absent].sum()
+    if len(distinct) == known >= ID_LEAST and bool((distinct % 1 == 0).all()):
+        notes.append(Note("numeric id", name, f"{len(distinct):,} different integers"))
     if len(distinct) == 1:
         return NumberColumn(name, style, None, 0.0, False, True), notes
+    if dichotomize is None:
+        imputed = bool(absent.any()) and not missing
+        return learn_scaled(name, style, distinct, share, missing, imputed), notes
     if np.array_equal(distinct, [0.0, 1.0]):
-        return NumberColumn(name, style, 0.5, 0.0, True, missing > 0), notes
-    cutter = Dichotomizer().fit(values[:, None])
+        return NumberColumn(name, style, 0.5, 0.0, True, missing), notes
+    cutter = Dichotomizer(strategy=dichotomize)
+    cutter.fit(found.values[~absent, None], sample_weight=count[~absent])
     cut, tolerance = float(cutter.thresholds_[0]), float(cutter.tolerances_[0])
     if len(distinct) > 2:
         tolerance = max(tolerance, found.precision * float(np.abs(distinct).max()))
-    return NumberColumn(name, style, cut, tolerance, False, missing > 0), notes
+    return NumberColumn(name, style, cut, tolerance, False, missing), notes
 
 
-def _learn_text(name: str, found: Categories, word: str) -> Learned:
-    counts, missing = found.counts, int(found.missing.sum())
-    rows, size = int(counts.sum()), len(found.values)
-    if size + (missing > 0) < 2 or not size:
+def _is_frequent(missing: float, rows: float) -> bool:
+    """Whether so many values are missing that it is a feature of its own."""
+    return missing >= max(FEW, MISSING * rows)
+
+
+def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> Learned:
+    """Values and their groups; with ``all_named`` also those that are in few rows of a table."""
+    counts, missing_rows = found.counts[:-1], found.counts[-1]
+    size = len(found.values)
+    missing = bool(missing_rows > 0)
+    if size + missing < 2 or not size:
         return None, [_constant(name, found.values[0] if size else "")]
-    few = counts < RARE * len(found.codes)
+    if all_named:
+        few = counts < RARE * (counts.sum() + missing_rows)
+    else:
+        missing = bool(missing_rows >= FEW)
+        few = counts < FEW
+        few[np.argsort(-counts, kind="stable")[MOST_LEVELS:]] = True
     if few.sum() < 2:
         few[:] = False
-    if size >= ID_LEAST and (size > ID_SHARE * rows or few.all()):
-        return None, [Note("text id", name, f"{size:,} different values in {in_rows(rows)}")]
+    if size >= ID_LEAST and (size > ID_SHARE * counts.sum() or few.all()):
+        rows = in_rows(int(counts.sum()))
+        return None, [Note("text id", name, f"{size:,} different values in {rows}")]
     values = np.array(found.values, dtype=object)
     levels, rare = values[~few].tolist(), values[few].tolist()
     notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
-    if missing:
-        notes.append(Note("missing", name, rows=missing, example=word))
-    return TextColumn(name, levels, rare, missing > 0), notes
+    if found.missing.any():
+        topic = "missing" if missing else "new missing average"
+        notes.append(Note(topic, name, rows=int(found.missing.sum()), example=word))
+    groups = [*counts[~few], *[counts[few].sum()] * bool(rare), *[missing_rows] * missing]
+    if len(groups) < 2:
+        return None, [Note("few", name, f"{size:,} values")]
+    shares = [] if all_named else [float(rows / sum(groups)) for rows in groups]
+    imputed = bool(found.missing.any()) and not missing
+    return TextColumn(name, levels, rare, missing, shares, imputed), notes
 
 
 def _constant(name: str, value: str = "") -> Note:

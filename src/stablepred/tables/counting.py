@@ -1,4 +1,4 @@
-"""The distinct 0/1 rows of a table with their counts, which is all that fits need.
+"""The distinct rows of a table with their counts, which is all that fits need.
 
 One narwhals expression counts them where the table lives: in DuckDB, Dask, Spark or memory.
 """
@@ -27,18 +27,18 @@ SHOWN = 5  # values in a message
 
 @dataclass(frozen=True, eq=False)
 class PatternCounts:
-    """Distinct rows of 0/1 features and outcome, sorted, and how often each occurs.
+    """Distinct rows of features and outcome, sorted, and how often each occurs.
 
     Attributes
     ----------
     X : DataFrame of shape (n_patterns, n_features)
-        0/1 features under the names of their columns.
+        Features under the names of their columns: 0/1, or numbers where these were not cut.
     y : ndarray of shape (n_patterns,) or None
         The outcome, as it is in the table; None where no target was named.
     count : ndarray of shape (n_patterns,)
         Rows of the table that are like this one.
     dichotomizer : Dichotomizer or None
-        Where the columns were cut; None where they are 0/1 and ``dichotomize=None``.
+        Where the columns were cut; None where they were not.
     """
 
     X: pd.DataFrame
@@ -52,7 +52,7 @@ def count_patterns(
     target: str | None = None,
     *,
     features: Sequence[str] | None = None,
-    dichotomize: str | None = "mean",
+    dichotomize: str | None = None,
 ) -> PatternCounts:
     """Count the distinct rows of a table without loading it.
 
@@ -65,9 +65,9 @@ def count_patterns(
         The outcome column, with two values.
     features : sequence of str, optional
         The columns to use, of numbers or booleans, none missing; all but the target by default.
-    dichotomize : {"mean", "median", None}, default="mean"
-        How columns with more than two values are cut, as by `Dichotomizer`; None refuses them. For
-        the median the distinct values of a column are fetched.
+    dichotomize : {None, "mean", "median"}, default=None
+        Where columns are cut into 0/1, as by `Dichotomizer`; None keeps them. For the median the
+        distinct values of a column are fetched.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def count_patterns(
     >>> import pandas as pd
     >>> from stablepred.data import count_patterns
     >>> frame = pd.DataFrame({"a": [0, 1, 1, 1], "b": [2, 5, 9, 8], "y": [0, 1, 1, 0]})
-    >>> patterns = count_patterns(frame, "y")
+    >>> patterns = count_patterns(frame, "y", dichotomize="mean")
     >>> patterns.X.assign(y=patterns.y, count=patterns.count)
        a  b  y  count
     0  0  0  0    1.0
@@ -95,11 +95,12 @@ def count_patterns(
         if target is not None:
             two_values(frame, target)
             outcome = load_narwhals().col(target)
+        if dichotomize is None:
+            values = {name: number(name) + 0.0 for name in columns}  # -0.0 is 0.0
+            return count_rows(frame, values, outcome)
         cuts = {name: _cut(frame, name, found, dichotomize) for name, found in columns.items()}
         bits = {name: number(name) > sum(cut) for name, cut in cuts.items()}
         counted = count_rows(frame, bits, outcome)
-        if dichotomize is None:
-            return counted
         cutter = Dichotomizer(strategy=dichotomize)
         cutter.thresholds_, cutter.tolerances_ = np.array(list(cuts.values())).T
         cutter.n_features_in_ = len(cuts)
@@ -107,7 +108,10 @@ def count_patterns(
 
 
 def count_rows(frame: Any, features: Mapping[str, Any], outcome: Any | None) -> PatternCounts:
-    """Count equal rows of boolean expressions, and of the outcome if there is one."""
+    """Count equal rows of expressions, and of the outcome if there is one.
+
+    Columns of 0/1 become single bytes.
+    """
     keys = {f"x{j}": bit for j, bit in enumerate(features.values())}
     ours = [*keys]
     if outcome is not None:
@@ -116,11 +120,14 @@ def count_rows(frame: Any, features: Mapping[str, Any], outcome: Any | None) -> 
     # All that is asked of an engine: cut the columns, and count equal rows.
     found = rows.group_by(*keys).agg(load_narwhals().len().alias("count")).collect()
     x = np.column_stack([found[name].to_numpy() for name in ours])
+    is_bit = ((x == 0) | (x == 1)).all(axis=0)
     y = None if outcome is None else found["y"].to_numpy()
     ranks = [] if y is None else [np.unique(y, return_inverse=True)[1]]
     order = np.lexsort([*ranks, *x.T[::-1]])  # engines give the rows in any order
     return PatternCounts(
-        pd.DataFrame(x[order].astype(np.uint8), columns=list(features)),
+        pd.DataFrame(x[order], columns=list(features)).astype(
+            {name: np.uint8 for name, bit in zip(features, is_bit, strict=True) if bit}
+        ),
         None if y is None else y[order],
         found["count"].to_numpy()[order].astype(np.float64),
     )
@@ -243,15 +250,8 @@ def two_values(frame: Any, target: str) -> list[Any]:
     return values
 
 
-def _cut(frame: Any, name: str, found: Values, dichotomize: str | None) -> tuple[float, float]:
+def _cut(frame: Any, name: str, found: Values, dichotomize: str) -> tuple[float, float]:
     """Where a column is cut, and by how much a value must lie above, as by `Dichotomizer`."""
-    if dichotomize is None:
-        if found.mean is None and {found.low, found.high} <= {0.0, 1.0}:
-            return 0.5, 0.0
-        raise InputError(
-            f"feature {name!r} must be 0/1 to be balanced, but has values from {found.low:g} to "
-            f"{found.high:g}. Set dichotomize='mean'."
-        )
     if found.mean is None:
         return halfway(found.low, found.high), 0.0
     if dichotomize == "mean":

@@ -1,4 +1,4 @@
-"""Encode a mixed table as the 0/1 features that the estimators need."""
+"""Encode a table as it comes as the numbers that estimators need."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -7,54 +7,76 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred._validation import fit_atomically
+from stablepred._validation import check_sample_weight, fit_atomically
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
-from stablepred.tables.columns import Column, Note, NumberColumn, TextColumn, learn_column
-from stablepred.tables.messages import check_columns, listed, nearest, repeated, unknown_column
+from stablepred.io.values import n_features
+from stablepred.tables.columns import Column, NumberColumn, TextColumn, learn_column, typed
+from stablepred.tables.messages import (
+    Note,
+    check_columns,
+    listed,
+    nearest,
+    repeated,
+    unknown_column,
+)
+from stablepred.tables.scaled import ScaledColumn
 
 # The text of the note on each topic, in this order.
 TOPICS = {
     "constant": "left out, constant",
     "text id": "left out, an id or free text",
+    "few": "left out, not two values in 10 rows or more",
     "numeric id": "probably an id, drop it unless its size means something",
     "zeros": "read as numbers though some begin with 0, as codes do",
     "comma": "read with a decimal comma",
     "thousands": "read with a mark between thousands",
     "decimals": "read as fractions, all with three decimals; they may be thousands",
     "unseen": "never seen in training, taken as rare or as none of the known values",
+    "unseen average": "never seen in training, taken as an average row",
     "stray": "not finite numbers, counted as missing",
     "missing": "missing values, each column with a feature 'is missing' of its own",
+    "imputed": "missing values, taken as the mean",
     "new missing": "missing here but never in training, taken as none of the known values",
-    "rare": "values in under 1% of the rows, counted together as 'is rare'",
+    "new missing average": "missing values, too few for a feature, taken as an average row",
+    "rare": "values in few rows, counted together as 'is rare'",
     "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
+    "outside": "far outside the numbers of training, taken as the nearest of these",
     "overlap": "left out for want of overlap, share of ones",
 }
-LEFT_OUT = ("constant", "text id", "overlap")
+LEFT_OUT = ("constant", "text id", "few", "overlap")
 
 
 @storable
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode a mixed table as 0/1 features, and new rows as the same features.
+    """Encode a mixed table as numbers, and new rows as the same features.
 
-    Numbers are cut at their training mean (as `Dichotomizer` does) into ``age>40.9``; booleans
-    become ``owner``; text becomes one feature per value, ``job=student``, with values in under 1%
-    of the rows combined into ``job is rare``; missing values get a feature of their own,
-    ``age is missing``. Constant columns, and text that differs from row to row, are left out with
-    a ``TableWarning``. Dates are refused, and so are numbers that can be read in two ways, such as
-    1.234 beside 999. Columns may be text, as in a CSV file, or typed: the
-    resulting features are the same.
+    Numbers stay numbers, standardised: clipped to the range of training, and growing like a
+    logarithm only beyond the bulk of it (the quantiles of 1 % and 99 %). Columns of 0 and 1 and
+    booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
+    of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
+    ``job=student``, with values in fewer than ten rows, and all but the 30 most frequent, combined
+    into ``job is rare``; of two values the last one says it all. Values never seen in training are
+    encoded as the average training row. Constant columns, and text that differs from row to row,
+    are left out with a ``TableWarning``. Dates are refused, and so are infinite numbers and such
+    as can be read in two ways, as 1.234 beside 999. Columns may be text, as in a CSV file, or
+    typed: the resulting features are the same.
 
     Parameters
     ----------
     drop : sequence of str, default=()
         Columns to leave out.
     overlap : float or None, default=None
-        Keep only features whose share of ones lies between this and one minus this (paper: 0.2).
+        Keep only 0/1 features whose share of ones lies between this and one minus this (paper:
+        0.2).
+    dichotomize : {"mean", "median", None}, default=None
+        Cut numbers there (as `Dichotomizer` does) into ``age>40.9``, so that all features are 0/1.
+        Missing values have a feature however few they are, text values down to 1 % of the rows,
+        and those never seen count as rare, or as none of the known ones.
 
     Attributes
     ----------
@@ -62,6 +84,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How each column is encoded.
     kept_ : ndarray of bool
         Which of their features are kept (all, unless ``overlap`` is set).
+    groups_ : ndarray of int
+        For each feature the position of its column in ``columns_``.
+    variables_ : list of str
+        All columns that were not dropped, those without a feature among them.
     notes_ : list of str
         What was left out, missing, rare, assumed or in doubt, one line per topic.
 
@@ -69,46 +95,73 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     --------
     >>> import pandas as pd
     >>> from stablepred.data import TableEncoder
-    >>> frame = pd.DataFrame({"age": [20, 30, 70], "job": ["clerk", "cook", None]})
-    >>> TableEncoder().fit_transform(frame)
-       age>40  job=clerk  job=cook  job is missing
-    0       0          1         0               0
-    1       0          0         1               0
-    2       1          0         0               1
+    >>> frame = pd.DataFrame({"age": [20, 30, 70] * 10, "job": ["clerk", "cook", None] * 10})
+    >>> TableEncoder().fit_transform(frame).head(3).round(2)
+        age  job=clerk  job=cook  job is missing
+    0 -0.93        1.0       0.0             0.0
+    1 -0.46        0.0       1.0             0.0
+    2  1.39        0.0       0.0             1.0
     """
 
     columns_: list[Column]
     kept_: NDArray[np.bool_]
     notes_: list[str]
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     save = save_method
 
-    def __init__(self, *, drop: Sequence[str] = (), overlap: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        drop: Sequence[str] = (),
+        overlap: float | None = None,
+        dichotomize: str | None = None,
+    ) -> None:
         self.drop = drop
         self.overlap = overlap
+        self.dichotomize = dichotomize
 
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Learn how to encode each column."""
-        frame = as_frame(X)
-        return fit_atomically(self, lambda attempt: attempt._fit(frame))
+    def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn how to encode each column of a frame, or of an array of numbers (x0, x1, ...).
 
-    def _fit(self, frame: pd.DataFrame) -> None:
+        A row of weight 2 counts as two rows, one of weight 0 as none; the scale does not matter.
+        """
+        frame = name_columns(X) if isinstance(X, np.ndarray) else as_frame(X)
+
+        def learn(attempt: Self) -> None:
+            attempt.n_features_in_ = frame.shape[1]
+            if not isinstance(X, np.ndarray):
+                attempt.feature_names_in_ = np.array(frame.columns, dtype=object)
+            attempt._fit(frame, sample_weight)
+
+        return fit_atomically(self, learn)
+
+    def _fit(self, frame: pd.DataFrame, sample_weight: ArrayLike | None) -> None:
         check_columns(list(frame.columns))
         for name in self.drop:
             if name not in frame.columns:
                 raise unknown_column(name, list(frame.columns), "column to drop")
-        self._check_overlap(InputError)
+        self._check_parameters(InputError)
         if len(frame) == 0:
             raise InputError("the table has no rows.")
-        learned = [learn_column(frame[name]) for name in frame.columns if name not in self.drop]
+        count = np.ones(len(frame))
+        if sample_weight is not None:
+            from stablepred.sample import count_rows  # with torch, which tables do without
+
+            weight = check_sample_weight(sample_weight, frame)
+            frame, count = frame[weight > 0], count_rows(weight[weight > 0])
+        learned = [learn_column(frame[name], count, self.dichotomize) for name in self.variables_]
         notes = [note for _, found in learned for note in found]
         self._take([column for column, _ in learned if column is not None], notes)
         if self.overlap is not None:
-            features = self.encode(frame)[0]
-            shares = features.to_numpy().mean(axis=0)
-            # Shares are rounded; one of exactly the bound is inside.
-            self.kept_ = np.minimum(shares, 1 - shares) >= self.overlap - 1e-12
-            out = zip(features.columns[~self.kept_], shares[~self.kept_], strict=True)
+            features = self._encode(frame)[0]
+            shares = count @ features / count.sum()
+            # Shares are rounded; one of exactly the bound is inside. Numbers have none.
+            inside = np.minimum(shares, 1 - shares) >= self.overlap - 1e-12
+            self.kept_ = inside | ((features != 0) & (features != 1)).any(axis=0)
+            names = [name for column in self.columns_ for name in column.features]
+            out = zip(np.array(names)[~self.kept_], shares[~self.kept_], strict=True)
             notes += [Note("overlap", name, f"{share:.3g}") for name, share in out]
             self._check_features(notes)
         self._tell(notes)
@@ -116,7 +169,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @classmethod
     def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
         """An encoder from columns that were learned elsewhere."""
-        encoder = cls()
+        encoder = cls(dichotomize="mean")
         encoder._take(list(columns), notes)
         encoder._tell(notes)
         return encoder
@@ -143,33 +196,67 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "Rename one of them."
             )
 
-    def _check_overlap(self, error: type[ValueError]) -> None:
+    def _check_parameters(self, error: type[ValueError]) -> None:
         if self.overlap is not None and not 0 <= self.overlap < 0.5:
             raise error(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
+        if self.dichotomize not in (None, "mean", "median"):
+            raise error(
+                f"dichotomize must be None, 'mean' or 'median', but is {self.dichotomize!r}."
+            )
 
     def transform(self, X: Any) -> pd.DataFrame:
-        """The 0/1 features of new rows; warns about values not seen in training."""
+        """The features of new rows; warns about values not seen in training."""
         features, notes = self.encode(X)
         for line in note_lines(notes):
             warnings.warn(line, TableWarning, stacklevel=3)
         return features
 
     def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
-        """The 0/1 features of new rows, and notes on what was unexpected in them."""
+        """The features of new rows, and notes on what was unexpected in them."""
+        frame = self._named(X)
+        values, notes = self._encode(frame)
+        names = self.get_feature_names_out()
+        return pd.DataFrame(values, columns=names, index=frame.index, copy=False), notes
+
+    def encode_array(self, X: Any) -> tuple[NDArray[np.float64], list[Note]]:
+        """The same as `encode`, as an array in row-major order."""
+        return self._encode(self._named(X))
+
+    def typed(self, X: Any) -> pd.DataFrame:
+        """The columns in use before they are encoded: numbers as floats, text as categories."""
+        frame = self._named(X)
+        used = [part for part, kept in self._parts() if kept.any()]
+        return pd.DataFrame(
+            {part.name: typed(part, frame[part.name]) for part in used}, frame.index
+        )
+
+    def _named(self, X: Any) -> pd.DataFrame:
+        """New rows as a frame with the columns of training."""
         check_is_fitted(self, "columns_")
-        frame = as_frame(X)
-        self.check_has_columns(list(frame.columns))
-        kept = np.empty((len(frame), int(self.kept_.sum())), dtype=np.uint8)
+        if hasattr(self, "feature_names_in_") or not hasattr(self, "n_features_in_"):
+            frame = as_frame(X)
+            self.check_has_columns(list(frame.columns))
+            return frame
+        frame = name_columns(X if isinstance(X, np.ndarray) else as_frame(X))
+        if frame.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"the array has {frame.shape[1]} columns, but that of training had "
+                f"{self.n_features_in_}."
+            )
+        return frame
+
+    def _encode(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[Note]]:
+        values = np.empty((len(frame), int(self.kept_.sum())))
         notes, k = [], 0
         for column, wanted in self._parts():
             if wanted.any():  # else left out for want of overlap
-                bits, unexpected = column.encode(frame[column.name])
+                features, unexpected = column.encode(frame[column.name])
                 notes += unexpected
-                for feature in np.flatnonzero(wanted):
-                    kept[:, k] = bits[feature]
-                    k += 1
-        names = self.get_feature_names_out()
-        return pd.DataFrame(kept, columns=names, index=frame.index, copy=False), notes
+                for feature, kept in zip(features, wanted, strict=True):
+                    if kept:
+                        values[:, k] = feature
+                        k += 1
+        return values, notes
 
     def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
         """The columns, each with a mask of its features that are kept."""
@@ -182,25 +269,43 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array(names, dtype=object)[self.kept_]
 
     @property
+    def groups_(self) -> NDArray[np.intp]:
+        """For each feature the position of its column in ``columns_``."""
+        widths = [len(column.features) for column in self.columns_]
+        return np.repeat(np.arange(len(widths)), widths)[self.kept_]
+
+    @property
+    def variables_(self) -> list[str]:
+        """All columns that were not dropped."""
+        names = getattr(self, "feature_names_in_", None)
+        names = _x_names(self.n_features_in_) if names is None else names
+        return [name for name in names if name not in self.drop]
+
+    @property
     def used_columns(self) -> list[str]:
         """The columns of a table from which the features are made."""
         return [column.name for column, kept in self._parts() if kept.any()]
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
-        self._check_overlap(ValueError)
+        self._check_parameters(ValueError)
         fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
         if not any(fitted):
             return
         if not all(fitted):
             raise ValueError("columns_, kept_ and notes_ go together")
-        if not all(isinstance(column, NumberColumn | TextColumn) for column in self.columns_):
+        kinds = NumberColumn | ScaledColumn | TextColumn
+        if not all(isinstance(column, kinds) for column in self.columns_):
             raise ValueError("columns_ must be a list of encoded columns")
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.dtype != bool or self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} booleans")
         if repeated([column.name for column in self.columns_]):
             raise ValueError("names of columns repeat")
+        if hasattr(self, "n_features_in_"):  # not in older files
+            n_features(self)
+            if not {column.name for column in self.columns_} <= set(self.variables_):
+                raise ValueError("columns_ must be columns of the training table")
         self._check_features([])
 
     def check_has_columns(self, names: list[Any]) -> None:
@@ -225,6 +330,19 @@ def as_frame(X: Any) -> pd.DataFrame:
             "pandas.DataFrame(X, columns=[...])."
         )
     return X
+
+
+def name_columns(X: Any) -> pd.DataFrame:
+    """A frame whose columns are named by their position, from an array of numbers or a frame."""
+    if X.ndim != 2:
+        raise InputError(f"an array must have two dimensions, but has {X.ndim}.")
+    if isinstance(X, pd.DataFrame):
+        return X.set_axis(_x_names(X.shape[1]), axis=1)
+    return pd.DataFrame(X, columns=_x_names(X.shape[1]), copy=False)
+
+
+def _x_names(width: int) -> list[str]:
+    return [f"x{j}" for j in range(width)]
 
 
 def note_lines(notes: Iterable[Note]) -> list[str]:

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from stablepred.exceptions import InputError
@@ -34,12 +35,13 @@ def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
     )
 
 
-def not_two_values(target: str, found: str, shown: Sequence[str]) -> InputError:
+def not_two_values(target: str, found: str, shown: Sequence[str], other: str = "") -> InputError:
     """The error for an outcome of one value, or of more than two."""
     one = found == "only one value"
     return InputError(
         f"target {target!r} must have two values, but has {found}: {', '.join(shown)}. "
-        + ("Check the column." if one else "Recode it into two values first.")
+        + ("Check the column." if one else "Recode it into two values first")
+        + ("" if one else f", or use {other}." if other else ".")
     )
 
 
@@ -72,3 +74,20 @@ def in_rows(rows: int) -> str:
 def shorten(text: str, most: int = 30) -> str:
     """A string for a message."""
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something about a column that must not be silent, in how many rows, and one example."""
+
+    topic: str
+    column: str
+    detail: str = ""
+    rows: int = 0
+    example: str = ""
+
+    def __str__(self) -> str:
+        parts = [self.detail, in_rows(self.rows) if self.rows else ""]
+        parts.append(f"e.g. {shorten(self.example)!r}" if self.example else "")
+        detail = ", ".join(filter(None, parts))
+        return f"{self.column} ({detail})" if detail else self.column

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.tables.arrow import pa, pc
+from stablepred.tables.messages import shorten
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
@@ -35,7 +36,9 @@ NUMBER = {
 # One mark and three digits after it: 1.234, or 1234 with its digits in groups.
 DOUBTFUL = {mark: rf"^[+-]?[1-9]\d{{0,2}}\{mark}\d{{3}}$" for mark in ".,"}
 # Relative precision of floats shorter than doubles, by their names in pandas.
-PRECISION = {"float16": 2.0**-10, "float32": 2.0**-23, "float[pyarrow]": 2.0**-23}
+PRECISION = {"float16": 2.0**-10, "halffloat[pyarrow]": 2.0**-10}
+PRECISION |= dict.fromkeys(("float32", "float[pyarrow]"), 2.0**-23)
+POWERS = np.array([10.0**k for k in range(23)])  # all that doubles hold exactly
 LEADING_ZERO = r"^[+-]?0\d"
 
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -64,11 +67,13 @@ class Categories:
 
     values: list[str]
     codes: IndexArray  # (n,), -1 where missing
+    weight: FloatArray | None = None  # (n,), how many rows each row stands for; None: one
 
     @property
-    def counts(self) -> IndexArray:
-        """Rows of each string."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))
+    def counts(self) -> NDArray[Any]:
+        """Rows of each string, and of missing ones at the end."""
+        codes = np.where(self.missing, len(self.values), self.codes)
+        return np.bincount(codes, self.weight, minlength=len(self.values) + 1)
 
     @property
     def missing(self) -> Mask:
@@ -106,11 +111,30 @@ def kind_of(column: pd.Series) -> str:
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
         return "text"
+    if column.isna().all():
+        return "text"
     if found in INFERRED:
         return INFERRED[found]
     raise InputError(
         f"column {column.name!r} holds values that are neither numbers nor text (found: {found}). "
         "Turn it into numbers or text, or leave it out."
+    )
+
+
+def check_kind(column: pd.Series) -> str:
+    """What `kind_of` says; dates are refused."""
+    kind = kind_of(column)
+    if kind == "date" and column.notna().any():
+        raise date_error(str(column.name), str(column.dropna().iloc[0]))
+    return kind
+
+
+def date_error(name: str, example: str) -> InputError:
+    """The error for a column of dates, with advice."""
+    return InputError(
+        f"column {name!r} holds dates or times (e.g. {shorten(example)!r}), which say "
+        "nothing about rows of another time. Derive what matters from it (year, month, age in "
+        f"days) as a column of its own, and leave it out: drop=[{name!r}]."
     )
 
 
@@ -153,12 +177,12 @@ def format_value(value: Any) -> str | None:
     return str(value)
 
 
-def to_categories(text: Any) -> Categories:
+def to_categories(text: Any, weight: FloatArray | None = None) -> Categories:
     """The distinct strings of what `to_text` gives, or of a column."""
     encoded = to_text(text) if isinstance(text, pd.Series) else text
     found = np.array(encoded.dictionary.to_pylist(), dtype=object)
     values, rank = np.unique(found, return_inverse=True)
-    return Categories(values.tolist(), np.append(rank, -1)[_codes(encoded)])
+    return Categories(values.tolist(), np.append(rank, -1)[_codes(encoded)], weight)
 
 
 def _codes(text: Any) -> IndexArray:
@@ -180,7 +204,8 @@ def date_share(found: Categories) -> float:
     if not found.values:
         return 0.0
     dates = _matches(pc.utf8_lower(pa.array(found.values, pa.large_string())), DATE)
-    return float(found.counts[dates].sum() / found.counts.sum())
+    counts = found.counts[:-1]
+    return float(counts[dates].sum() / counts.sum())
 
 
 # --- numbers ---
@@ -248,14 +273,42 @@ def to_numbers(column: pd.Series, style: str, text: Any = None) -> Numbers:
     """Any column as numbers; text, which may be given, is read in the given style."""
     if kind_of(column) in ("number", "boolean"):
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+        precision = PRECISION.get(str(column.dtype).lower(), 0.0)
+        if precision:
+            values = _widen(values, np.float16 if precision == PRECISION["float16"] else np.float32)
         strays = np.isinf(values)
         example = str(values[strays][0]) if strays.any() else ""
-        return Numbers(values, strays, example, PRECISION.get(str(column.dtype).lower(), 0.0))
+        return Numbers(values, strays, example, precision)
     text = to_text(column) if text is None else text
     values = np.append(_parse(text.dictionary, style), np.nan)[_codes(text)]
     strays = ~np.isfinite(values) & (_codes(text) >= 0)
     example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
     return Numbers(values, strays, example)
+
+
+def _widen(values: FloatArray, short: type[np.floating[Any]]) -> FloatArray:
+    """Short floats as the doubles with the same digits: what is written 0.1 is 0.1 in both."""
+    wide = values.copy()
+    left = np.flatnonzero(np.isfinite(values) & (values != np.rint(values)))
+    least = np.finfo(short).precision
+    for digits in range(least, least + 4):
+        x = values[left]
+        power = digits - 1 - np.floor(np.log10(np.abs(x))).astype(int)
+        exact = (power >= 0) & (power < len(POWERS))
+        unit = POWERS[np.where(exact, power, 0)]
+        rounded = np.rint(x * unit) / unit
+        found = exact & (rounded.astype(short) == x)
+        wide[left[found]] = rounded[found]
+        left = left[exact & ~found]
+    return wide
+
+
+def read_numbers(column: pd.Series, style: str) -> Numbers:
+    """New values of a column that was read in the given style in training."""
+    text = to_text(column) if check_kind(column) == "text" else None
+    if text is not None:
+        check_new_numbers(text, style, str(column.name))
+    return to_numbers(column, style, text)
 
 
 def _parse(distinct: Any, style: str) -> FloatArray:

@@ -11,13 +11,11 @@ from collections.abc import Hashable
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.theory import checks
 from stablepred.theory.checks import FloatArray
-from stablepred.weights.raw import RawSums
 
 
 class MaximumImbalance(NamedTuple):
@@ -52,8 +50,8 @@ def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
     weights = checks.check_weights(w, len(x))
     if x.shape[1] < 2:
         raise InputError("X has one feature; an imbalance needs at least two to compare.")
-    sums = RawSums.of(torch.from_numpy(x), torch.from_numpy(weights / weights.sum()))
-    gaps = compare_means(sums.gram.numpy(), sums.on.numpy(), sums.off.numpy())
+    share = weights / weights.sum()
+    gaps = compare_means((x.T * share) @ x, share @ x, share @ (1 - x))
     j, k = divmod(int(gaps.argmax()), x.shape[1])
     if gaps[j, k] < 0:
         return MaximumImbalance(1.0, None, None)

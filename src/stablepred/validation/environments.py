@@ -65,12 +65,22 @@ def redrawn_environments(
     rng: np.random.Generator,
     rates: Sequence[float] = RATES,
 ) -> Iterator[FloatArray]:
-    """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` at that rate."""
+    """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` at that rate.
+
+    A number that agrees with y = 1 is drawn from the column's values above its mean.
+    """
     # One set of uniforms for all rates: the environments differ by their rate, not by luck.
     uniforms = rng.random((len(y), int(noisy.sum())))
+    above, below = np.ones_like(uniforms), np.zeros_like(uniforms)
+    for k, column in enumerate(x.T[noisy]):
+        is_above = column > column.mean()
+        if ((column != 0) & (column != 1)).any() and is_above.any():
+            above[:, k] = rng.choice(column[is_above], len(y))
+            below[:, k] = rng.choice(column[~is_above], len(y))
     for rate in rates:
         changed = x.copy()
-        changed[:, noisy] = np.where(uniforms < rate, y[:, None], 1 - y[:, None])
+        agree = uniforms < rate
+        changed[:, noisy] = np.where(agree == (y[:, None] == 1), above, below)
         yield changed
 
 

@@ -1,10 +1,9 @@
 """Global balancing of an embedding (paper, eq. 17).
 
-    L_Bal(v) = sum_j || phi(X_{-j})' (v * x_j) / v'x_j
-                        - phi(X_{-j})' (v * (1 - x_j)) / v'(1 - x_j) ||^2
+    L_Bal(v) = sum_j || Cov_v(phi(X_{-j}), x_j) / Var_v(x_j) ||^2
 
 as in ``raw.py``, with phi an encoder. Rows with x_ij = 0 are their own X_{-j} and need no second
-encoding.
+encoding. For a number nearly every row needs one, which is done a few treatments at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +19,7 @@ from stablepred.core.networks import AutoEncoder, Layer, encode_from
 from stablepred.core.objective import ValueAndGradient
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.sample import Sample
-from stablepred.weights.raw import compare_sides
+from stablepred.weights.raw import vary
 
 # Rows x treatments that are encoded at once: few enough for a processor's cache, enough to keep a
 # GPU busy.
@@ -79,7 +78,7 @@ def removed_embeddings(
 
     Rows with x_ij = 0 are their own X_{-j} and need no second encoding (with products among the
     columns: rows in which no column that shares a source with j is one). With column j zeroed, the
-    pre-activation of the first layer is that of the full row minus column j of A^(1).
+    pre-activation of the first layer is that of the full row minus x_ij times column j of A^(1).
     """
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
@@ -89,7 +88,8 @@ def removed_embeddings(
 
     def encode(part: slice, before: Tensor, *flat: Tensor) -> Tensor:
         if shared is None:
-            removed = flat[0].T[treatments[part]]  # (m, d1)
+            values = x[rows[part], treatments[part], None]
+            removed = values * flat[0].T[treatments[part]]  # (m, d1)
         else:
             removed = (x[rows[part]] * shared[treatments[part]]) @ flat[0].T
         later = list(zip(flat[2::2], flat[3::2], strict=True))
@@ -125,7 +125,8 @@ def _piecewise(
 
 def _touched(x: Tensor, shared: Tensor | None) -> Tensor:
     """Which rows change when treatment j is removed: (n, p), 0/1."""
-    return x if shared is None else ((x @ shared.to(x.dtype)) > 0).to(x.dtype)
+    changed = (x != 0).to(x.dtype)
+    return changed if shared is None else ((changed @ shared.to(x.dtype)) > 0).to(x.dtype)
 
 
 def embedded_imbalance(
@@ -137,27 +138,26 @@ def embedded_imbalance(
     shared: Tensor | None = None,
     shards: Local = LOCAL,
 ) -> Tensor:
-    """Weighted mean of phi_k(X_{-j}) with x_j = 1 minus with x_j = 0, for all (j, k): (p, d).
+    """Weighted slope of phi_k(X_{-j}) on x_j, for all (j, k): (p, d).
 
     ``phi`` (n, d) embeds the full rows, ``removed`` comes from :func:`removed_embeddings`.
     ``scale`` (d,) divides each coordinate; with the embedding's own standard deviation the result
     does not change when the embedding shrinks.
     """
-    treated = torch.zeros(x.shape[1], phi.shape[1], dtype=x.dtype, device=x.device)
-    control = ((1 - _touched(x, shared)) * v[:, None]).T @ phi  # (p, d)
+    mean, squares, varies = _moments(x.T, v, shards)
+    centred = (x - mean) * v[:, None]
+    covariance = ((1 - _touched(x, shared)) * centred).T @ phi  # (p, d)
     for rows, treatments, embedded in removed:
-        weighted = v[rows, None] * embedded
-        if shared is None:
-            treated = _add(treated, treatments, weighted)
-        else:
-            side = x[rows, treatments][:, None]
-            treated = _add(treated, treatments, weighted * side)
-            control = _add(control, treatments, weighted * (1 - side))
-    sums = (v @ x, v @ (1 - x), v.sum())
-    treated, control, *sides = shards.totals(treated, control, *sums)
-    on, off, comparable = compare_sides(*sides)
-    gaps = (treated / on[:, None] - control / off[:, None]) * comparable[:, None]
+        weighted = centred[rows, treatments, None] * embedded
+        covariance = _add(covariance, treatments, weighted)
+    gaps = shards.total(covariance) / squares[:, None] * varies[:, None]
     return gaps if scale is None else gaps / scale
+
+
+def _moments(columns: Tensor, v: Tensor, shards: Local) -> tuple[Tensor, Tensor, Tensor]:
+    """Weighted means of the columns (p, n), their sums of squares, and which of them vary."""
+    first, second, weight = shards.totals(columns @ v, columns.square() @ v, v.sum())
+    return first / weight, *vary(second - first.square() / weight, weight)
 
 
 def _add(sums: Tensor, treatments: Tensor, values: Tensor) -> Tensor:
@@ -191,9 +191,10 @@ class FixedEncoder:
         self._shards = shards
         self._shared = shared
         self._scale = x.new_ones(()) if scale is None else scale
-        self._on = x.T.contiguous()  # (p, n)
-        self._off = 1 - self._on
-        self._untouched = self._off if shared is None else 1 - _touched(x, shared).T
+        self._x = x.T.contiguous()  # (p, n)
+        self._binary = bool((x.square() == x).all())
+        self._simple = self._binary and shared is None  # each row that is touched has x_ij = 1
+        self._untouched = 1 - _touched(x, shared).T
         self._before = x @ self._first.T + bias  # (n, d1)
         self._phi = self._encode(self._before.sigmoid())  # (d, n)
         sizes = len(x) - self._untouched.sum(1)
@@ -210,70 +211,64 @@ class FixedEncoder:
     def __call__(self, v: Tensor) -> tuple[Tensor, Tensor]:
         """L_Bal and its gradient in ``v``.
 
-        With T_j and C_j the weighted means of phi(X_{-j}) with x_j = 1 and with x_j = 0, s the
-        scale and H = 2 (T - C) / s^2, the chain rule gives
+        With the slopes S_j = C_j / D_j of a covariance and a sum of squares, the scale s,
+        H_j = 2 S_j / s^2, and m_j and f_j the weighted means of x_j and phi(X_{-j}), the chain rule
+        gives
 
-            dL/dv_i = sum_j (x_ij / on_j - (1 - x_ij) / off_j) phi(X_{-j})_i' H_j
-                      - sum_j x_ij T_j'H_j / on_j + sum_j (1 - x_ij) C_j'H_j / off_j
+            dL/dv_i = sum_j (x_ij - m_j) / D_j * H_j'(phi(X_{-j})_i - f_j - (x_ij - m_j) S_j)
         """
         gradient = torch.zeros_like(v)
-        value, (on, off, treated, control, _, slopes) = self._evaluate(v, gradient)
-        slope_on = (slopes * treated).sum(1) / on  # (p,)
-        slope_off = (slopes * control).sum(1) / off
-        gradient += slope_off.sum() - (slope_on + slope_off) @ self._on
-        untouched = (slopes / off[:, None]).T @ self._untouched  # (d, n)
+        value, (mean, _, slopes, centre, steps) = self._evaluate(v, gradient)
+        constant = (steps * centre).sum(1)  # (p,)
+        curvature = (steps * slopes).sum(1)
+        gradient -= (constant - 2 * curvature * mean) @ self._x
+        gradient -= curvature @ (self._x if self._binary else self._x.square())
+        gradient += (constant - curvature * mean) @ mean
+        untouched = (mean[:, None] * steps).T @ self._untouched  # (d, n)
         gradient -= untouched.mul_(self._phi).sum(0)
         return value, gradient
 
     def _evaluate(self, v: Tensor, gradient: Tensor | None = None) -> "tuple[Tensor, _Compared]":
         """L_Bal and its parts; adds the gradient through the rows with a column removed."""
-        on, off = self._on @ v, self._off @ v
-        control = self._untouched @ (v * self._phi).T  # (p, d)
+        moments = _moments(self._x, v, self._shards)
+        sums = self._untouched @ (v * self._phi).T  # (p, d)
         found = []
         for part in self._parts:
             slices = self._make(part) if self._kept is None else self._kept
-            one = self._compare(slices, v, control[part], (on[part], off[part], v.sum()), part)
+            one = self._compare(slices, v, sums[part], [m[part] for m in moments], part)
             if gradient is not None:
                 self._add_slopes(slices, one, part, gradient)
             found.append(one)
         compared = _Compared(*(torch.cat(parts) for parts in zip(*found, strict=True)))
-        return compared.gaps.square().sum(), compared
+        return (compared.slopes / self._scale).square().sum(), compared
 
     def _compare(
-        self,
-        slices: "list[_Slice]",
-        v: Tensor,
-        control: Tensor,
-        sides: tuple[Tensor, Tensor, Tensor],
-        part: slice,
+        self, slices: "list[_Slice]", v: Tensor, sums: Tensor, moments: list[Tensor], part: slice
     ) -> "_Compared":
-        """The two sides of some treatments under the row weights ``v``."""
-        means = []
+        """The slopes on some treatments under the row weights ``v``."""
+        moved, with_x = [], []
         for k, (rows, embedded) in enumerate(slices):
             weights = v.index_select(0, rows)
-            if self._shared is not None:
-                side = self._on[part.start + k, rows]
-                control[k] += embedded @ (weights * (1 - side))
-                weights = weights * side
-            means.append(embedded @ weights)
-        treated, control, *sums = self._shards.totals(torch.stack(means), control, *sides)
-        on, off, comparable = compare_sides(*sums)
-        treated, control = treated / on[:, None], control / off[:, None]
-        gaps = (treated - control) * comparable[:, None] / self._scale
-        return _Compared(on, off, treated, control, gaps, 2 * gaps / self._scale)
+            moved.append(embedded @ weights)
+            if not self._simple:
+                with_x.append(embedded @ (weights * self._x[part.start + k, rows]))
+        touched = torch.stack(moved)
+        products = touched if self._simple else torch.stack(with_x)
+        sums, products, weight = self._shards.totals(sums + touched, products, v.sum())
+        mean, squares, varies = moments
+        slopes = (products - mean[:, None] * sums) / squares[:, None] * varies[:, None]
+        steps = 2 * slopes / self._scale.square() / squares[:, None]
+        return _Compared(mean, squares, slopes, sums / weight, steps)
 
     def _add_slopes(
         self, slices: "list[_Slice]", compared: "_Compared", part: slice, gradient: Tensor
     ) -> None:
         """Add the contribution of the rows with a column removed to the gradient."""
-        on, off = compared.on, compared.off
-        treated = compared.slopes / on[:, None]
         for k, (rows, embedded) in enumerate(slices):
-            along = treated[k] @ embedded
-            if self._shared is not None:
-                side = self._on[part.start + k, rows]
-                along *= side - (1 - side) * (on[k] / off[k])
-            gradient.index_add_(0, rows, along)
+            centred = 1 - compared.mean[k]
+            if not self._simple:
+                centred = self._x[part.start + k, rows] - compared.mean[k]
+            gradient.index_add_(0, rows, (compared.steps[k] @ embedded).mul_(centred))
 
     def _make_all(self) -> "list[_Slice] | None":
         try:
@@ -293,8 +288,10 @@ class FixedEncoder:
         def encode(piece: slice) -> Tensor:
             removed = self._first[:, j]  # (d1,)
             if self._shared is not None:
-                shared = self._on[:, rows[piece]] * self._shared[:, j : j + 1]
+                shared = self._x[:, rows[piece]] * self._shared[:, j : j + 1]
                 removed = (self._first @ shared).T  # (m, d1)
+            elif not self._simple:
+                removed = self._x[j, rows[piece], None] * removed
             before = self._before.index_select(0, rows[piece]) - removed
             return self._encode(before.sigmoid_())
 
@@ -310,14 +307,13 @@ class FixedEncoder:
 
 
 class _Compared(NamedTuple):
-    """Weights (p,) and weighted means (p, d) of the two sides of every treatment."""
+    """What the rows say about every treatment."""
 
-    on: Tensor
-    off: Tensor
-    treated: Tensor
-    control: Tensor
-    gaps: Tensor  # (p, d) difference of the means, scaled
-    slopes: Tensor  # (p, d) of the loss in the treated means
+    mean: Tensor  # (p,) of x_j
+    squares: Tensor  # (p,) sum of squares of x_j around it
+    slopes: Tensor  # (p, d) of phi(X_{-j}) on x_j
+    centre: Tensor  # (p, d) mean of phi(X_{-j})
+    steps: Tensor  # (p, d) of the loss in the covariances
 
 
 # (some of the rows that a treatment touches: m of them, (d, m) their embeddings without it)

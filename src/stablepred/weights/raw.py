@@ -1,14 +1,19 @@
 """Global balancing of the features themselves (paper, eq. 4).
 
-    L_Bal(v) = sum_j || X_{-j}' (v * x_j) / v'x_j  -  X_{-j}' (v * (1 - x_j)) / v'(1 - x_j) ||^2
+    L_Bal(v) = sum_j || Cov_v(X_{-j}, x_j) / Var_v(x_j) ||^2
 
 Every column of X is the treatment in turn; X_{-j} is X with column j set to zero; ``v`` holds the
-total row weights, the paper's W. A treatment without weight on one of its two sides offers nothing
-to compare and contributes zero.
+total row weights, the paper's W. The quotient is the slope of a weighted regression on x_j. For a
+0/1 column that is the paper's difference of weighted means,
 
-With products of columns among the columns (order 2), a treatment and a covariate may share a
-source column, which ``shared[j, k]`` marks. Such covariates are zeroed together with j, since
-no weights could balance them.
+    X_{-j}' (v * x_j) / v'x_j  -  X_{-j}' (v * (1 - x_j)) / v'(1 - x_j),
+
+and for a number, in standard deviations, the same without a second theory. A treatment that does
+not vary under the weights offers nothing to compare and contributes zero.
+
+Columns of one variable (levels of a category, or products of columns with order 2) have no
+meaning without each other, and no weights could balance them. ``shared[j, k]`` marks them: they
+are zeroed together with j.
 """
 
 from collections.abc import Sequence
@@ -38,21 +43,18 @@ class RawBalance:
         return loss
 
 
-def compare_sides(on: Tensor, off: Tensor, weight: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Denominators of both sides of every treatment, and whether both have weight: each (p,)."""
+def vary(variance: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Sums of squares (p,) that one may divide by, and which of the columns vary."""
     # Relative to the total, so that the verdict does not depend on the scale of the weights.
-    least = weight * 1e-12
-    comparable = (on > least) & (off > least)
-    one = torch.ones_like(on)
-    return torch.where(comparable, on, one), torch.where(comparable, off, one), comparable
+    varies = variance > weight * 1e-12
+    return torch.where(varies, variance, 1.0), varies
 
 
 class RawSums(NamedTuple):
     """The sums over rows from which L_Bal on raw features follows."""
 
     gram: Tensor  # (p, p) x' diag(v) x
-    on: Tensor  # (p,) v'x
-    off: Tensor  # (p,) v'(1 - x)
+    first: Tensor  # (p,) v'x
     weight: Tensor  # () sum of v
 
     @classmethod
@@ -61,24 +63,24 @@ class RawSums(NamedTuple):
         return cls(*shards.totals(*_weighted_sums(x, v), v.sum()))
 
 
-def _allowed(comparable: Tensor, shared: Tensor | None) -> Tensor:
-    """Which (treatment, covariate) pairs count: (p, p)."""
-    if shared is None:
-        shared = torch.eye(len(comparable), dtype=torch.bool, device=comparable.device)
-    return comparable[:, None] & ~shared
-
-
 def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
-    """Weighted mean of feature k with x_j = 1 minus with x_j = 0, for all (j, k): (p, p)."""
+    """Weighted slope of feature k on feature j, for all (j, k): (p, p)."""
     return imbalance_from(RawSums.of(x, v), shared)
 
 
 def imbalance_from(sums: RawSums, shared: Tensor | None = None) -> Tensor:
     """The imbalance computed from sums over rows."""
-    gram, ones, *others = sums
-    on, off, comparable = compare_sides(ones, *others)
-    gaps = gram / on[:, None] - (ones[None, :] - gram) / off[:, None]
-    return gaps * _allowed(comparable, shared)
+    gaps, _ = _slopes(sums, shared)
+    return gaps
+
+
+def _slopes(sums: RawSums, shared: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The slopes G (p, p), zero where they do not count, and the sums of squares D (p,)."""
+    covariance = sums.gram - torch.outer(sums.first, sums.first / sums.weight)
+    squares, varies = vary(covariance.diagonal(), sums.weight)
+    if shared is None:
+        shared = torch.eye(len(varies), dtype=torch.bool, device=varies.device)
+    return covariance / squares[:, None] * (varies[:, None] & ~shared), squares
 
 
 def balance_and_gradient(
@@ -86,35 +88,28 @@ def balance_and_gradient(
 ) -> tuple[Tensor, Tensor]:
     """L_Bal on raw features and its gradient in ``v``, from one weighted Gram matrix.
 
-    With g = gram, m = v'x, gaps G_jk = g_jk / on_j - (m_k - g_jk) / off_j and L = sum G^2, the
-    chain rule gives dL/dv_i = x_i' D x_i + a'x_i + b with
+    With m the weighted means, C = sum_i v_i (x_i - m)(x_i - m)', D_j = C_jj, G_jk = C_jk / D_j and
+    L = sum G^2, moving the means changes nothing to first order, and the chain rule gives
 
-        D_jk = 2 G_jk (1 / on_j + 1 / off_j)
-        a_k  = -2 sum_j G_jk / off_j - r_k - s_k,   b = sum_j s_j
-        r_j  = 2 sum_k G_jk g_jk / on_j^2,          s_j = 2 sum_k G_jk (m_k - g_jk) / off_j^2
+        dL/dv_i = (x_i - m)' Q (x_i - m),   Q_jk = 2 G_jk / D_j,   Q_jj = -2 sum_k G_jk^2 / D_j
     """
-    gram, ones, *others = RawSums.of(x, v, shards)
-    on, off, comparable = compare_sides(ones, *others)
-    rest = ones[None, :] - gram  # (p, p) the same sums over the rows with x_j = 0
-    gaps = (gram / on[:, None] - rest / off[:, None]) * _allowed(comparable, shared)
-    slope_on = 2 * (gaps * gram).sum(1) / on.square()  # (p,) r
-    slope_off = 2 * (gaps * rest).sum(1) / off.square()  # (p,) s
-    quadratic = 2 * gaps * (1 / on + 1 / off)[:, None]  # (p, p) D
-    linear = -2 * (gaps / off[:, None]).sum(0) - slope_on - slope_off  # (p,) a
-    # With 0/1 features x'Dx + a'x is the sum of (xD + a) x.
-    parts = [torch.addmm(linear, part, quadratic).mul_(part).sum(1) for part in _blocks(x)]
-    return gaps.square().sum(), torch.cat(parts) + slope_off.sum()
+    sums = RawSums.of(x, v, shards)
+    gaps, squares = _slopes(sums, shared)
+    curvature = 2 * (gaps - torch.diag(gaps.square().sum(1))) / squares[:, None]  # (p, p) Q
+    mean = sums.first / sums.weight
+    linear = -(curvature + curvature.T) @ mean
+    # x'Qx + a'x is the sum of (xQ + a) x.
+    parts = [torch.addmm(linear, part, curvature).mul_(part).sum(1) for part in _blocks(x)]
+    return gaps.square().sum(), torch.cat(parts) + mean @ curvature @ mean
 
 
-def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """x'diag(v)x, v'x and v'(1 - x): (p, p), (p,) and (p,)."""
-    gram = x.new_zeros(x.shape[1], x.shape[1])
-    on, off = x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """x'diag(v)x and v'x: (p, p) and (p,)."""
+    gram, first = x.new_zeros(x.shape[1], x.shape[1]), x.new_zeros(x.shape[1])
     for part, weights in zip(_blocks(x), _blocks(v), strict=True):
         gram.addmm_(part.T, weights[:, None] * part)
-        on += weights @ part
-        off += weights @ (1 - part)
-    return gram, on, off
+        first += weights @ part
+    return gram, first
 
 
 def _blocks(rows: Tensor) -> Sequence[Tensor]:

@@ -1,10 +1,12 @@
-"""One environment: a named table of binary features with a binary outcome (paper, section 3.1)."""
+"""One environment: a named table of features with an outcome (paper, section 3.1)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from stablepred.exceptions import InputError
 
@@ -20,14 +22,15 @@ class Environment:
     name : str
         Name in tables and plots, for example ``"r=0.75"``.
     X : pandas.DataFrame of shape (n, p)
-        Binary features, 0/1 or boolean, with distinct names. A copy is kept as integers.
+        Features with distinct names: 0/1, booleans or finite numbers. A copy is kept, 0/1 columns
+        as integers and others in double precision.
     y : array-like of shape (n,)
-        Binary outcome, 0/1 or boolean, row by row as ``X``. Kept as a NumPy array of integers.
+        Outcome, row by row as ``X``: 0/1, booleans or finite numbers. Kept as a NumPy array.
     """
 
     name: str
     X: pd.DataFrame
-    y: IntArray
+    y: npt.NDArray[Any]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", str(self.name))
@@ -35,7 +38,7 @@ class Environment:
         object.__setattr__(self, "y", self._check_outcome())
 
     def _check_features(self) -> pd.DataFrame:
-        """Check that X is a frame of 0/1 with distinct names, and copy it as integers."""
+        """Check that X is a frame of numbers with distinct names, and copy it."""
         name, X = f"environment {self.name!r}", self.X
         if not isinstance(X, pd.DataFrame):
             raise InputError(
@@ -48,12 +51,11 @@ class Environment:
             )
         if repeated := X.columns[X.columns.duplicated()].unique().tolist():
             raise InputError(f"{name} has repeated column names {repeated}; rename them.")
-        for column in X.columns:
-            check_binary(X[column], f"feature {column!r} of {name}")
-        return X.astype(np.int64)
+        columns = {c: _as_numbers(X[c], f"feature {c!r} of {name}") for c in X.columns}
+        return X.astype({c: values.dtype for c, values in columns.items()})
 
-    def _check_outcome(self) -> IntArray:
-        """Check that y is a column of 0/1 that goes with X row by row."""
+    def _check_outcome(self) -> npt.NDArray[Any]:
+        """Check that y is a column of numbers that goes with X row by row."""
         name, y = f"environment {self.name!r}", self.y
         if isinstance(y, pd.Series) and not y.index.equals(self.X.index):
             raise InputError(
@@ -65,18 +67,31 @@ class Environment:
             raise InputError(f"y of {name} must have one dimension, but has shape {values.shape}.")
         if len(values) != len(self.X):
             raise InputError(f"{name} has {len(self.X)} rows in X but {len(values)} values in y.")
-        check_binary(pd.Series(values), f"the outcome y of {name}")
-        return values.astype(np.int64)
+        return _as_numbers(pd.Series(values), f"the outcome y of {name}")
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __repr__(self) -> str:
         rows, columns = self.X.shape
+        outcome = "share of y = 1" if self.y.dtype == np.int64 else "mean of y"
         return (
             f"Environment({self.name!r}: {rows} rows, {columns} features, "
-            f"share of y = 1: {self.y.mean():.3f})"
+            f"{outcome}: {self.y.mean():.3f})"
         )
+
+
+def _as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
+    """The values as integers where all are 0/1, else as finite numbers in double precision."""
+    if missing := int(column.isna().sum()):
+        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
+    if not (is_numeric_dtype(column) or is_bool_dtype(column)) and not column.isin([0, 1]).all():
+        found = column[~column.isin([0, 1])].unique()[:3].tolist()
+        raise InputError(f"{what} must be numbers, but has other values (e.g. {found}); encode it.")
+    values: npt.NDArray[Any] = column.to_numpy(dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise InputError(f"{what} has infinite values; drop or replace them.")
+    return values.astype(np.int64) if ((values == 0) | (values == 1)).all() else values
 
 
 def check_binary(column: pd.Series, what: str) -> None:

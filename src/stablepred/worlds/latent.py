@@ -108,14 +108,18 @@ def _agreement_with_target(world: "SyntheticWorld", rate: float) -> list[Factor]
 def _agreement_with_z(
     world: "SyntheticWorld", stable: Sequence[str], noisy: Sequence[str], rate: float
 ) -> list[Factor]:
-    """For each biased V_i, r where it equals Z_i = sum_{j=i}^{i+5} (-1)^j S_j, else 1 - r."""
+    """For each biased V_i, r where it equals its target, else 1 - r.
+
+    The target is Z_i = sum_{j=i}^{i+5} (-1)^j S_j, or 1[Z_i >= 0].
+    """
     factors = []
     for i in range(world.n_noisy - world.n_biased, world.n_noisy):
         window = [j % world.n_stable for j in range(i, i + WINDOW)]
         scope = list(dict.fromkeys(window))
         values = np.indices((2,) * len(scope))
         z = sum((-1) ** j * values[scope.index(k)] for j, k in enumerate(window, start=i))
-        table = np.stack([np.where(z == v, rate, 1 - rate) for v in (0, 1)], axis=-1)
+        target = z if world.mediator == "integer" else z >= 0
+        table = np.stack([np.where(target == v, rate, 1 - rate) for v in (0, 1)], axis=-1)
         factors.append(Factor((*(stable[k] for k in scope), noisy[i]), table))
     return factors
 

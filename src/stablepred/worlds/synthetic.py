@@ -27,6 +27,7 @@ CHOICES = {
     "shift": ("y_given_v", "v_given_s"),
     "noise_scale": ("sd", "variance"),
     "bias_on": ("outcome", "signal"),
+    "mediator": ("binary", "integer"),
 }
 
 BATCH = 65_536  # most proposals drawn at once, to bound the memory
@@ -54,15 +55,21 @@ class SyntheticWorld:
         before noise (Assumption 1 holds). Must be left out with ``shift="v_given_s"``.
     noise_scale : {"sd", "variance"}
         How to read the second number of N(0, .2) and N(0, 2) in the paper.
+    mediator : {"binary", "integer"}
+        What the biased features are selected to agree with when P(V|S) shifts, a window sum Z_i of
+        the stable features: 1[Z_i >= 0] (the default, as all latent variables of that section are
+        cut at zero), or the integer Z_i itself (the paper's formula read literally; selection then
+        acts on S more than on V). Only with ``shift="v_given_s"``.
 
     Notes
     -----
     Indices count from 0 in all formulas. The first three quarters of the stable features are
     linear in z, the others enter by X_j X_{j+1}; the last product runs into V1, which therefore
     counts as stable. The biased features' target is Y, or the signal 1[z >= 0], or, with
-    ``shift="v_given_s"``, Z_i = sum_{j=i}^{i+5} (-1)^j S_j with S_j taken around the ring; where
-    Z_i is neither 0 nor 1, V_i cannot equal it. Effects of Gaussian causes are
-    1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of causes.
+    ``shift="v_given_s"``, 1[Z_i >= 0] with Z_i = sum_{j=i}^{i+5} (-1)^j S_j, S_j taken around the
+    ring. With ``mediator="integer"`` it is Z_i; where that is neither 0 nor 1, V_i cannot equal it.
+    Effects of Gaussian causes are 1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of
+    causes.
 
     *Why selection is exact.* No row is rejected because of its biased features: 100,000 rows of 80
     features take seconds at any rate. With ``shift="y_given_v"``, propose (x, t) from
@@ -87,6 +94,7 @@ class SyntheticWorld:
     biased: float = 0.4
     bias_on: Literal["outcome", "signal"] | None = None
     noise_scale: Literal["sd", "variance"] = "sd"
+    mediator: Literal["binary", "integer"] = "binary"
 
     def __post_init__(self) -> None:
         if self.bias_on is None and self.shift != "v_given_s":
@@ -99,6 +107,11 @@ class SyntheticWorld:
             raise InputError(
                 f"bias_on={self.bias_on!r} has no meaning with shift='v_given_s', where the noisy "
                 "features are selected to agree with Z(S). Leave bias_on out."
+            )
+        if self.shift != "v_given_s" and self.mediator != "binary":
+            raise InputError(
+                f"mediator={self.mediator!r} has no meaning with shift={self.shift!r}, where the "
+                "noisy features are selected to agree with the outcome. Leave mediator out."
             )
         if self.n_features != int(self.n_features):
             raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
@@ -193,10 +206,16 @@ class SyntheticWorld:
         """
         rate = check_rate(bias_rate)
         n = check_rows(n)
-        rng = numpy_generator(root_seed(random_state), repr(self), n, rate)
+        rng = numpy_generator(root_seed(random_state), self._seed_label, n, rate)
         x, y = self._select(n, rate, rng)
         frame = pd.DataFrame(x.astype(np.int64), columns=self.feature_names)
         return Environment(name if name is not None else f"r={rate:g}", frame, y)
+
+    @property
+    def _seed_label(self) -> str:
+        """What sets the draws of this world apart from those of others with the same seed."""
+        unmarked = self.shift == "y_given_v" or self.mediator == "integer"
+        return repr(self).replace(f", mediator={self.mediator!r}", "") if unmarked else repr(self)
 
     def _check_columns(self, X: Any) -> npt.NDArray[Any]:
         """Check the columns of X by name (a frame) or by position (an array)."""

@@ -1,0 +1,211 @@
+"""The default estimator: linear, with products or mixed with boosting, chosen on held-out rows.
+
+The path of penalties ends where the held-out loss has stopped falling, so that noise-free rows get
+a vanishing penalty and few rows a strong one, for the price of the steps in between.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from stablepred.core.ridge import Linear, Pairwise, Threeway, screen_triples
+from stablepred.heads.boosting import Boosting
+from stablepred.heads.folds import Folds, Model
+from stablepred.io.save import storable
+from stablepred.sample import Sample
+
+PATIENCE = 3  # steps of the path without a lower held-out loss before it ends
+SHARES = (0.0, 0.3, 0.5, 0.7)  # of boosting in the mixture
+SHARE_ERRORS = 1.0  # standard errors by which boosting must lower the held-out loss
+CLEARLY = 2.0  # standard errors by which products must lower the held-out loss
+
+
+class Form(Protocol):
+    """What is fitted over a path."""
+
+    def path(self, sample: Sample) -> Iterator[Any]:
+        """Models from the simplest on."""
+        ...
+
+    def take_step(self, sample: Sample, step: int) -> Any:
+        """The model at one step of the path."""
+        ...
+
+
+class Family(Protocol):
+    """A kind of model; ``usual`` is a step of its path that is kept unless clearly worse."""
+
+    usual: ClassVar[int]
+
+    def prepare(self, sample: Sample) -> Form:
+        """The form for these rows."""
+        ...
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """A weighted mean of predictions."""
+
+    parts: tuple[Any, ...]
+    shares: tuple[float, ...]
+
+    def predict(self, x: Tensor) -> Tensor:
+        """The mean of the outcome."""
+        parts = zip(self.shares, self.parts, strict=True)
+        return torch.stack([share * part.predict(x) for share, part in parts]).sum(0)
+
+    def check_columns(self, width: int) -> None:
+        """Raise ValueError unless it can predict from so many columns."""
+        for part in self.parts:
+            part.check_columns(width)
+
+
+@storable
+@dataclass(frozen=True)
+class Constant:
+    """The mean of the training rows."""
+
+    mean: float
+
+    def predict(self, x: Tensor) -> Tensor:
+        """The mean of the outcome."""
+        return x.new_full((len(x),), self.mean)
+
+    def check_columns(self, width: int) -> None:
+        """Raise ValueError unless it can predict."""
+        if not np.isfinite(self.mean):
+            raise ValueError("the constant is not a number")
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Classes:
+    """A model of each class against the rest; the probabilities sum to one."""
+
+    parts: tuple[Any, ...]
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Probability of each class: (n, k)."""
+        return _normalize([part.predict(x) for part in self.parts])
+
+    def check_columns(self, width: int) -> None:
+        """Raise ValueError unless it can predict from so many columns."""
+        for part in self.parts:
+            part.check_columns(width)
+
+
+def _normalize(parts: Sequence[Tensor]) -> Tensor:
+    raw = torch.stack(list(parts), dim=1).clamp_min(1e-12)
+    return raw / raw.sum(1, keepdim=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model of all rows, and what models that did not see a row predict for it."""
+
+    model: Any
+    held_out: Tensor
+    on_folds: tuple[Model, ...] = ()  # empty where no row can be held out
+
+
+def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
+    """The base model, mixed with a small boosting where that helps."""
+    if folds.is_empty or sample.n_features == 0:
+        return base
+    if folds.outcome.name == "multinomial":
+        return _mix(base, _fit_classes(sample, folds, _fit_boosting), folds)
+    return _mix(base, _fit_boosting(sample, folds), folds)
+
+
+def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
+    return fit_path(Boosting(folds.outcome), sample, folds)
+
+
+def _mix(base: Fitted, trees: Fitted, folds: Folds) -> Fitted:
+    """The mixture of least held-out loss, if that is clearly less than the base model's."""
+    mixed = [(1 - share) * base.held_out + share * trees.held_out for share in SHARES]
+    losses = [folds.losses(means) for means in mixed]
+    best = int(np.argmin([folds.mean(loss) for loss in losses]))
+    if not folds.exceeds(losses[0] - losses[best], SHARE_ERRORS):
+        return base
+    shares = (1 - SHARES[best], SHARES[best])
+    pairs = zip(base.on_folds, trees.on_folds, strict=True)
+    on_folds = tuple(Mixture(pair, shares) for pair in pairs)
+    return Fitted(Mixture((base.model, trees.model), shares), mixed[best], on_folds)
+
+
+def fit_base(sample: Sample, folds: Folds) -> Fitted:
+    """The linear model, or one with products of two or three where that is clearly better."""
+    if sample.n_features == 0:
+        return _fit_constant(sample, folds)
+    if folds.outcome.name == "multinomial":
+        return _fit_classes(sample, folds, fit_base)
+    linear = fit_path(Linear(folds.outcome), sample, folds)
+    if folds.is_empty:
+        return linear
+    pairs = fit_path(Pairwise(folds.outcome), sample, folds)
+    best = _take_if_clearly_better(pairs, linear, folds)
+    form = Pairwise(folds.outcome).prepare(sample)
+    if screen_triples(form, sample):
+        triples = fit_path(Threeway(folds.outcome), sample, folds)
+        best = _take_if_clearly_better(triples, best, folds)
+    return best
+
+
+def _take_if_clearly_better(richer: Fitted, simpler: Fitted, folds: Folds) -> Fitted:
+    gain = folds.losses(simpler.held_out) - folds.losses(richer.held_out)
+    return richer if folds.exceeds(gain, CLEARLY) else simpler
+
+
+def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
+    constant = Constant(float(sample.mass @ sample.y))
+    on_folds: tuple[Model, ...] = tuple(Constant(float(part.mass @ part.y)) for part in folds.train)
+    held_out = folds.predict(on_folds, sample.x) if on_folds else constant.predict(sample.y)
+    return Fitted(constant, held_out, on_folds)
+
+
+def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fitted]) -> Fitted:
+    """Each class against the rest."""
+    fits = [
+        fit(sample.against_rest(k), folds.against_rest(k)) for k in range(int(sample.y.max()) + 1)
+    ]
+    on_folds = tuple(Classes(parts) for parts in zip(*(one.on_folds for one in fits), strict=True))
+    held_out = _normalize([one.held_out for one in fits])
+    return Fitted(Classes(tuple(one.model for one in fits)), held_out, on_folds)
+
+
+def fit_path(family: Family, sample: Sample, folds: Folds) -> Fitted:
+    """The step of the path with the lowest held-out loss, fitted on all rows."""
+    if folds.is_empty:
+        model = _take_step(family, sample, family.usual)
+        return Fitted(model, model.predict(sample.x))
+    models, predicted, losses, means = list[tuple[Model, ...]](), [], [], []
+    best = 0
+    for step in zip(*(family.prepare(part).path(part) for part in folds.train), strict=True):
+        models.append(step)
+        predicted.append(folds.predict(step, sample.x))
+        losses.append(folds.losses(predicted[-1]))
+        means.append(folds.mean(losses[-1]))
+        best = int(np.argmin(means))
+        if len(losses) > max(best + PATIENCE, family.usual + 1):
+            break
+    chosen = _move_to_usual(folds, losses, best, family.usual)
+    return Fitted(_take_step(family, sample, chosen), predicted[chosen], models[chosen])
+
+
+def _take_step(family: Family, sample: Sample, step: int) -> Any:
+    """The model at one step of the path, on all rows."""
+    return family.prepare(sample).take_step(sample, step)
+
+
+def _move_to_usual(folds: Folds, losses: Sequence[Tensor], best: int, usual: int) -> int:
+    """The best step, or a weaker penalty up to the usual one if that is not clearly worse."""
+    for step in range(min(usual, len(losses) - 1), best, -1):
+        if not folds.exceeds(losses[step] - losses[best], 1.0):
+            return step
+    return best

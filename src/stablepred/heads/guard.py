@@ -1,0 +1,279 @@
+"""All variables, without the noisy, or the stable alone: by expected error under both readings.
+
+If the verdict is wrong, a model has its held-out error of the training environment. If it is
+right, the noisy variables will change, and the model has its error where they are redrawn: as they
+are, from any row, from a row with another outcome. With t the probability that the verdict is
+right, the candidate with the smallest
+
+    (1 - t) * error + t * error_redrawn
+
+is taken, of those that are better than a constant.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from stablepred._random import numpy_generator
+from stablepred.evidence.verdict import Verdict
+from stablepred.heads.default import Fitted, fit_base
+from stablepred.heads.folds import Folds
+from stablepred.io.save import storable
+from stablepred.sample import BoolArray, Sample
+
+LEAST_TRUST = 0.9  # below this the other candidates are not even fitted
+MOST_RECLAIMED = 3
+ALL_SAID = 0.95  # share of the lost loss that must come back
+LARGER = 2.0  # standard errors
+
+ALL, WITHOUT_NOISY, STABLE_ALONE = "all variables", "without the noisy", "stable alone"
+SUFFICIENT = "sufficient"
+
+Fit = Callable[[Sample, Folds], Fitted]
+Finish = Callable[[Sample, Folds, Fitted], Fitted]
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """Which variables are used, and why; prints as a table.
+
+    Attributes
+    ----------
+    candidates : DataFrame
+        Columns ``candidate``, ``n_variables``, ``error`` (root-mean-square error on held-out rows),
+        ``error_redrawn`` (the same with suspect variables redrawn) and ``expected``.
+    chosen : str
+        The candidate in use.
+    reason : str
+        One sentence.
+    """
+
+    candidates: pd.DataFrame
+    chosen: str
+    reason: str
+
+    def __str__(self) -> str:
+        table = self.candidates.to_string(index=False, float_format="%.3f", na_rep="")
+        return f"{table}\nchosen: {self.chosen}. {self.reason}"
+
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.candidates, f"{self.chosen}: {self.reason}", index=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The decision, the model that follows from it, and the variables that it uses."""
+
+    decision: Decision
+    fitted: Fitted
+    used: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """Fits candidates and compares them.
+
+    ``variables`` has one column per variable of ``sample``, and the verdict is about those.
+    ``fit`` makes the models that are compared, ``finish`` the one in use from the best of them.
+    """
+
+    sample: Sample
+    variables: Sample
+    folds: Folds
+    verdict: Verdict
+    fit: Fit
+    finish: Finish
+    seed: int
+    unit: float = 1.0  # of the outcome, for the errors in the decision
+
+    def decide(self) -> Choice:
+        """Fit the candidates that the verdict gives reason for, and take the best."""
+        everything = np.ones(self.variables.n_features, dtype=bool)
+        whole = self.fit(self.sample, self.folds)
+        reason = self._reason_to_keep_all(whole)
+        if reason:
+            return self._keep_all(whole, reason)
+        stable, noisy = self.verdict.stable, self.verdict.noisy
+        masks = {ALL: everything, WITHOUT_NOISY: ~noisy, STABLE_ALONE: stable}
+        fits = {ALL: whole, STABLE_ALONE: self._fit_on(stable, self.fit)}
+        reclaimed = self._find_sufficient(fits)
+        if reclaimed is not None:
+            masks = {SUFFICIENT: reclaimed, ALL: everything}
+        distinct: dict[bytes, str] = {}
+        for name in [
+            name for name in (STABLE_ALONE, SUFFICIENT, ALL, WITHOUT_NOISY) if name in masks
+        ]:
+            distinct.setdefault(masks[name].tobytes(), name)
+        masks = {name: mask for name, mask in masks.items() if name in distinct.values()}
+        fits = {n: fits[n] if n in fits else self._fit_on(m, self.fit) for n, m in masks.items()}
+        table = self._compare(masks, fits)
+        best = self._best(table)
+        decision = Decision(table, best, self._explain(table, best))
+        return self._take(decision, masks[best], fits[best])
+
+    def _take(self, decision: Decision, used: BoolArray, fitted: Fitted) -> Choice:
+        columns = self.columns_of(used)
+        sample, folds = self.sample.restrict(columns), self.folds.restrict(columns)
+        return Choice(decision, self.finish(sample, folds, fitted), used)
+
+    def follow(self) -> Choice:
+        """Leave out what is called noisy, without a comparison."""
+        used = ~self.verdict.noisy if self.verdict.stable.any() else self.verdict.stable | True
+        fitted = self._fit_on(used, self.fit)
+        name = ALL if used.all() else WITHOUT_NOISY
+        row = {"candidate": name, "n_variables": int(used.sum()), "error": self._error(fitted)}
+        table = pd.DataFrame([row | {"error_redrawn": np.nan, "expected": np.nan}])
+        decision = Decision(table, name, "The verdict was followed without the guard.")
+        return self._take(decision, used, fitted)
+
+    def columns_of(self, used: BoolArray) -> BoolArray:
+        """The columns of the sample that belong to some variables."""
+        return np.isin(self.sample.groups, self.variables.origin.columns[used])
+
+    def _fit_on(self, used: BoolArray, fit: Fit) -> Fitted:
+        columns = self.columns_of(used)
+        return fit(self.sample.restrict(columns), self.folds.restrict(columns))
+
+    def _error(self, fitted: Fitted) -> float:
+        return self.unit * self.folds.rmse(fitted.held_out)
+
+    def _keep_all(self, whole: Fitted, reason: str) -> Choice:
+        used = np.ones(self.variables.n_features, dtype=bool)
+        row = {"candidate": ALL, "n_variables": len(used), "error": self._error(whole)}
+        table = pd.DataFrame([row | {"error_redrawn": np.nan, "expected": np.nan}])
+        return self._take(Decision(table, ALL, reason), used, whole)
+
+    def _reason_to_keep_all(self, whole: Fitted) -> str:
+        """Why nothing is left out; empty where other candidates are worth a fit."""
+        verdict = self.verdict
+        if self.folds.is_empty:
+            return "There are too few rows of one kind to hold any out."
+        if verdict.trust < LEAST_TRUST:
+            return (
+                "The variables do not depend on each other as selection would make them "
+                f"(probability {verdict.trust:.2f}), so nothing is left out."
+            )
+        if not verdict.stable.any():
+            return "No variable is clearly stable, so there would be nothing to rely on."
+        errors = [
+            self.folds.outcome.squared_errors(means, self.folds.y)
+            for means in (self._constant(), whole.held_out)
+        ]
+        if not self.folds.exceeds(errors[0] - errors[1], LARGER):
+            return (
+                "All variables together say nothing about the outcome that held-out rows confirm, "
+                "so nothing is left out."
+            )
+        return ""
+
+    def _constant(self) -> Tensor:
+        """The prediction of a constant for every held-out row."""
+        y, copies = self.folds.y, self.folds.copies
+        if self.folds.outcome.name != "multinomial":
+            return torch.full_like(y, float(copies @ y / copies.sum()))
+        shares = torch.stack([copies[y == k].sum() for k in torch.unique(y)]) / copies.sum()
+        return shares.expand(len(y), -1)
+
+    def _compare(self, masks: dict[str, BoolArray], fits: dict[str, Fitted]) -> pd.DataFrame:
+        """Every candidate's error as it is, where the suspects are redrawn, and expected."""
+        suspects = (self.verdict.leaning > 0.5) & ~self.verdict.stable
+        changed = self._redraw(self.columns_of(suspects))
+        trust, rows = self.verdict.trust, []
+        for name, fitted in fits.items():
+            columns = torch.as_tensor(self.columns_of(masks[name]), device=self.sample.device)
+            error = self._error(fitted)
+            again = [
+                self.unit * self.folds.rmse(self.folds.predict(fitted.on_folds, x[:, columns]))
+                for x in changed
+            ]
+            redrawn = error if name == SUFFICIENT else float(np.mean([error, *again]))
+            expected = (1 - trust) * error + trust * redrawn
+            rows.append((name, int(masks[name].sum()), error, redrawn, expected))
+        names = ["candidate", "n_variables", "error", "error_redrawn", "expected"]
+        return pd.DataFrame(rows, columns=names)
+
+    def _redraw(self, columns: BoolArray) -> list[Tensor]:
+        """The rows with some columns taken from any row, and from one with another outcome."""
+        rng = numpy_generator(self.seed, "redraw")
+        x, copies = self.sample.features, self.sample.copies.cpu().numpy()
+        index = torch.as_tensor(np.flatnonzero(columns), device=x.device)
+
+        def draw(source: Tensor, count: int) -> Tensor:
+            rows = np.flatnonzero(source.cpu().numpy())
+            share = copies[rows] / copies[rows].sum()
+            return torch.as_tensor(rng.choice(rows, count, p=share), device=x.device)
+
+        anyone, other = x.clone(), x.clone()
+        anyone[:, index] = x[draw(torch.ones_like(self.sample.y) > 0, len(x))][:, index]
+        strata = self.folds.outcome.strata(self.sample.y)
+        for k, mask in enumerate(strata):
+            rows = torch.nonzero(mask).squeeze(1)
+            opposite = strata[(k + len(strata) // 2) % len(strata)]
+            other[rows[:, None], index] = x[draw(opposite, len(rows))][:, index]
+        return [anyone, other]
+
+    def _best(self, table: pd.DataFrame) -> str:
+        """The candidate of least expected error, of those that are better than a constant."""
+        constant = self.unit * self.folds.rmse(self._constant())
+        usable = table[(table["error"] < constant) | (table["candidate"] == ALL)]
+        return str(usable.set_index("candidate")["expected"].idxmin())
+
+    def _explain(self, table: pd.DataFrame, best: str) -> str:
+        if best == SUFFICIENT:
+            return "The stable variables and a few more say all that all variables say."
+        expected = table.set_index("candidate")["expected"]
+        compared = f"; all variables {expected[ALL]:.3f}" if best != ALL else ""
+        return (
+            f"It has the lowest expected error ({expected[best]:.3f}{compared}) if noisy "
+            f"variables change with probability {self.verdict.trust:.2f}."
+        )
+
+    # --- a few more variables that say all there is to say ---
+
+    def _find_sufficient(self, fits: dict[str, Fitted]) -> BoolArray | None:
+        """The stable variables and at most three more that say what all say, if there are any.
+
+        Under selection on the outcome every selected variable adds to what the causes say. Where a
+        few bring back all that was lost, the outcome does not depend on the rest given them, and it
+        is the verdict on those few that was wrong. Two noisy variables must stay out for each.
+        """
+        verdict, folds, whole = self.verdict, self.folds, fits[ALL]
+        if folds.outcome.name == "multinomial":
+            return None
+        chosen = verdict.stable.copy()
+        fitted = fits[STABLE_ALONE] if self.fit is fit_base else self._fit_on(chosen, fit_base)
+        loss = folds.mean(folds.losses(whole.held_out))
+        lost = folds.mean(folds.losses(fitted.held_out)) - loss
+        if not folds.exceeds(folds.losses(fitted.held_out) - folds.losses(whole.held_out), LARGER):
+            return None
+        for _ in range(MOST_RECLAIMED):
+            if chosen.all():
+                return None
+            chosen[self._most_missed(chosen, fitted)] = True
+            if (verdict.noisy & ~chosen).sum() < 2 * (chosen & ~verdict.stable).sum():
+                return None
+            fitted = self._fit_on(chosen, fit_base)
+            if folds.mean(folds.losses(fitted.held_out)) - loss < (1 - ALL_SAID) * lost:
+                return chosen
+        return None
+
+    def _most_missed(self, chosen: BoolArray, fitted: Fitted) -> int:
+        """The variable outside that goes most with the residuals, alone or times one inside."""
+        rows = torch.cat(self.folds.rows)
+        x, copies = self.variables.features[rows], self.folds.copies
+        x = x - copies @ x / copies.sum()
+        residual = self.folds.y - fitted.held_out
+        inside, outside = np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        partners = torch.cat([torch.ones_like(x[:, :1]), x[:, inside]], dim=1)
+        own = x[:, outside]
+        score = own.T @ (partners * (copies * residual)[:, None])
+        spread = (own**2).T @ (partners**2 * (copies * residual**2)[:, None])
+        t = (score.abs() / (spread + 1e-300).sqrt()).max(dim=1).values
+        return int(outside[int(t.argmax())])

@@ -1,0 +1,105 @@
+"""Numbers in standard deviations: how columns that are not cut into 0/1 enter a fit."""
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from stablepred._validation import (
+    FloatArray,
+    check_sample_weight,
+    fit_atomically,
+    validate,
+)
+from stablepred.core.sharding import current_shards
+from stablepred.exceptions import InputError
+from stablepred.io.save import storable
+from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
+from stablepred.sample import sum_exactly
+
+# Numbers enter a fit within so many standard deviations of their mean.
+CLIP = 3.0
+# Squares of larger numbers leave the range of doubles.
+LARGEST = 1e150
+
+
+@storable
+class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Put numbers into standard deviations from their mean; leave 0/1 columns as they are.
+
+    Values are clipped to the training range and to three standard deviations: no linear model
+    extrapolates, and no balancing weights gain by moving into the tails. Two values become 0 and 1,
+    the larger one 1.
+
+    Attributes
+    ----------
+    means_, scales_ : ndarray of shape (n_features_in_,)
+        What is subtracted, and what that is divided by; 0 and 1 for a 0/1 column.
+    low_, high_ : ndarray of shape (n_features_in_,)
+        The range to which values are clipped before.
+    """
+
+    means_: FloatArray
+    scales_: FloatArray
+    low_: FloatArray
+    high_: FloatArray
+
+    def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find mean, standard deviation and range of every column."""
+        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
+
+    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        shards = current_shards()
+        x = validate(self, X)
+        weight = check_sample_weight(sample_weight, x)
+        x, weight = x[weight > 0], weight[weight > 0, None]
+        weight = weight / shards.largest(weight.max())
+        low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
+        # In units of the range, where sums of squares neither overflow nor vanish.
+        exponent = np.frexp(high - low)[1]
+        z = np.ldexp(x - low, -exponent)
+        inside = ((x > low) & (x < high)).sum(axis=0)
+        first, total, inside = shards.totals(sum_exactly(weight * z), sum_exactly(weight), inside)
+        mean = first / total
+        deviation = np.sqrt(shards.total(sum_exactly(weight * (z - mean) ** 2)) / total)
+        # Rounded, so that a row written twice and a row of twice the weight give the same bits.
+        unit = np.ldexp(1.0, np.frexp(deviation)[1] - 30)
+        mean, deviation = np.rint(mean / unit) * unit, np.rint(deviation / unit) * unit
+        is_number = (inside > 0) & (deviation > 0)
+        self.means_ = low + np.where(is_number, np.ldexp(mean, exponent), 0.0)
+        self.scales_ = np.where(is_number, np.ldexp(deviation, exponent), high - low)
+        self.scales_[self.scales_ == 0] = 1.0  # a constant column
+        far = CLIP * self.scales_
+        self.low_ = np.maximum(low, self.means_ - far)
+        self.high_ = np.minimum(high, self.means_ + far)
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Numbers in standard deviations, at most three; 0/1 columns as they are."""
+        check_is_fitted(self)
+        x = np.clip(validate(self, X, reset=False), self.low_, self.high_)
+        return np.asarray((x - self.means_) / self.scales_)
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless what is transformed is at most three standard deviations."""
+        if not is_fitted(self):
+            return
+        names = ("means_", "scales_", "low_", "high_")
+        check_fitted_names(self, *names)
+        mean, scale, low, high = (numbers(self, name, (n_features(self),)) for name in names)
+        with np.errstate(all="ignore"):
+            ends = np.abs(np.array([low - mean, high - mean]) / scale)
+        if (scale <= 0).any() or (low > high).any() or not (ends <= CLIP + 1e-6).all():
+            raise ValueError("means_, scales_, low_ and high_ of the Standardizer do not fit")
+
+
+def check_size(x: FloatArray, names: list[str]) -> None:
+    """Refuse columns whose squares are infinite, by name."""
+    size = np.abs(x).max(axis=0)
+    large = [f"{names[j]!r} ({size[j]:.3g})" for j in np.flatnonzero(size > LARGEST)]
+    if large:
+        raise InputError(
+            f"absolute values above {LARGEST:g} were found in {', '.join(large)}. Replace them if "
+            "they stand for a missing value, or scale the column; or set dichotomize='mean'."
+        )

@@ -1,0 +1,154 @@
+"""Worlds of numbers with a numeric outcome, as the field after the paper uses them.
+
+f(S) = S beta + S1 S2 S3,    Y = f(S) + N(0, .3)
+P(row is selected) = |r|^(-5 |f(S) - sign(r) V_last|)
+"""
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from stablepred._random import RandomState, numpy_generator, root_seed
+from stablepred.exceptions import InputError
+from stablepred.worlds.environment import Environment
+from stablepred.worlds.synthetic import check_rows
+
+FloatArray = npt.NDArray[np.float64]
+
+SETTINGS = ("s_indep_v", "s_to_v", "v_to_s", "collinear")
+BETA = np.array([1, -2, 3, -1, 2]) / 3
+NOISE_VARIANCE = 0.3
+BATCH = 65_536  # rows proposed at once, to bound the memory
+
+
+@dataclass(frozen=True)
+class ContinuousWorld:
+    """A linear world with one interaction and one noisy feature tied to the outcome by selection.
+
+    Parameters
+    ----------
+    setting : {"s_indep_v", "s_to_v", "v_to_s", "collinear"}
+        Noisy features independent of the stable ones, caused by them, or causing them; or both
+        kinds independent of each other, but correlated among themselves.
+    n_features : int
+        p, an even number of at least 6: S1 ... S_{p/2}, then V1 ... V_{p/2}.
+
+    Notes
+    -----
+    With Z standard normal and all indices of S and V taken around the ring:
+
+    =========  =======================================  ==========================================
+    setting    S                                        V
+    =========  =======================================  ==========================================
+    s_indep_v  S_j = .8 Z_j + .2 Z_{j+1} (not a ring)   standard normal
+    s_to_v     the same                                 V_j = .8 S_j + .2 S_{j+1} + N(0, 1)
+    v_to_s     S_j = .2 V_j + .8 V_{j+1} + N(0, 1)      standard normal
+    collinear  variance 1, correlation .9               variance 1, correlation .1
+    =========  =======================================  ==========================================
+
+    beta repeats (1/3, -2/3, 1, -1/3, 2/3). Selection does not look at the noise of Y, so that
+    E[Y | X] = f(S) in every environment (Assumption 1 holds). Rows are proposed and kept with the
+    probability above, which is exact.
+    """
+
+    setting: Literal["s_indep_v", "s_to_v", "v_to_s", "collinear"]
+    n_features: int = 10
+
+    def __post_init__(self) -> None:
+        if self.setting not in SETTINGS:
+            raise InputError(f"setting must be one of {list(SETTINGS)}, but is {self.setting!r}.")
+        p = self.n_features
+        if not isinstance(p, Real) or not p >= 6 or p % 2 != 0:
+            raise InputError(f"n_features must be an even integer of at least 6, but is {p!r}.")
+        object.__setattr__(self, "n_features", int(p))
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of all columns in order."""
+        half = self.n_features // 2
+        return [f"{kind}{j + 1}" for kind in "SV" for j in range(half)]
+
+    @property
+    def stable_features(self) -> list[str]:
+        """Names of the features that Y depends on: all S."""
+        return self.feature_names[: self.n_features // 2]
+
+    @property
+    def biased_features(self) -> list[str]:
+        """Names of the features that selection acts on: the last V."""
+        return self.feature_names[-1:]
+
+    def signal(self, X: pd.DataFrame) -> FloatArray:
+        """f(S), the outcome before noise and its mean given X in every environment."""
+        if missing := [name for name in self.stable_features if name not in X.columns]:
+            raise InputError(f"X lacks the columns {missing} of this world.")
+        return _signal(X[self.stable_features].to_numpy(dtype=np.float64))
+
+    def sample(
+        self,
+        n: int,
+        bias_rate: float,
+        random_state: RandomState = None,
+        *,
+        name: str | None = None,
+    ) -> Environment:
+        """Draw an environment of ``n`` rows, selected at rate r = ``bias_rate``.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows after selection.
+        bias_rate : float
+            r, above 1 or below -1; the last V is tied to f(S) where r is positive, to -f(S) where
+            it is negative, and the more closely the larger its size.
+        random_state : int, RandomState or None
+            With the same seed, draws with a different ``n``, rate or world are independent.
+        name : str, optional
+            Name of the environment; by default ``"r=..."``.
+        """
+        if not isinstance(bias_rate, Real) or not 1.0 < abs(bias_rate) < np.inf:
+            raise InputError(
+                f"bias_rate must be a number above 1 or below -1, but is {bias_rate!r}."
+            )
+        n, rate = check_rows(n), float(bias_rate)
+        rng = numpy_generator(root_seed(random_state), repr(self), n, rate)
+        parts: list[FloatArray] = []
+        kept = tried = 0
+        while kept < n:
+            share = (kept + 1) / (tried + 10)
+            size = min(BATCH, int((n - kept) / share) + 100)
+            parts.append(self._select(size, rate, rng))
+            kept, tried = kept + len(parts[-1]), tried + size
+        x = np.concatenate(parts)[:n]
+        y = _signal(x[:, : self.n_features // 2]) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(n)
+        frame = pd.DataFrame(x, columns=self.feature_names)
+        return Environment(name if name is not None else f"r={rate:g}", frame, y)
+
+    def _select(self, size: int, rate: float, rng: np.random.Generator) -> FloatArray:
+        """Those of ``size`` rows of the world that selection keeps."""
+        x = self._draw(size, rng)
+        gap = np.abs(_signal(x[:, : self.n_features // 2]) - np.sign(rate) * x[:, -1])
+        return x[rng.random(size) < abs(rate) ** (-5 * gap)]
+
+    def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Rows before selection."""
+        half = self.n_features // 2
+        z, v = rng.standard_normal((n, half + 1)), rng.standard_normal((n, half))
+        s = 0.8 * z[:, :-1] + 0.2 * z[:, 1:]
+        if self.setting == "s_to_v":
+            v += 0.8 * s + 0.2 * np.roll(s, -1, axis=1)
+        elif self.setting == "v_to_s":
+            s = 0.2 * v + 0.8 * np.roll(v, -1, axis=1) + z[:, :-1]
+        elif self.setting == "collinear":
+            # One shared part gives every pair the same correlation.
+            s = np.sqrt(0.9) * z[:, -1:] + np.sqrt(0.1) * z[:, :-1]
+            v = np.sqrt(0.1) * rng.standard_normal((n, 1)) + np.sqrt(0.9) * v
+        return np.hstack([s, v])
+
+
+def _signal(s: FloatArray) -> FloatArray:
+    return np.asarray(s @ np.resize(BETA, s.shape[1]) + s[:, :3].prod(axis=1))

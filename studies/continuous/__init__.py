@@ -1,0 +1,94 @@
+"""The continuous worlds of the field as a study: regression with one feature tied by selection."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from studies import plots
+from studies.continuous.cases import NAME, Case, list_cases, run_case
+from studies.records import Definition, Records
+from studies.study import Study, Tables
+from studies.tables import ERRORS, SETTINGS, join, markdown, mean_interval, seed_text
+
+KEY = ["setting", "n", "method"]
+
+
+class ContinuousStudy(Study):
+    """Four settings, three numbers of rows, nine methods."""
+
+    folder = NAME
+    run = staticmethod(run_case)
+
+    @cached_property
+    def cases(self) -> list[Case]:
+        """Every method in every world for every seed."""
+        return list_cases(self.seeds, quick=self.quick)
+
+    @property
+    def definitions(self) -> list[Definition]:
+        """What the records are keyed by."""
+        return [case.definition for case in self.cases]
+
+    def tables(self, records: Records) -> Tables:
+        """One row per run; means over seeds."""
+        runs = self._runs(records)
+        return {"runs": runs, "": _summary(runs)}
+
+    def draw(self, records: Records, folder: Path) -> list[Path]:
+        """RMSE over the test environments, a picture per number of rows."""
+        errors = pd.DataFrame(
+            [
+                {"setting": c.setting, "n": c.n, "method": c.method, "environment": r, "error": e}
+                for c in self.cases
+                for r, e in zip(c.rates, records[c.definition]["errors"], strict=True)
+            ]
+        )
+        paths = []
+        for n, part in errors.groupby("n"):
+            panels = {
+                SETTINGS.get(str(setting), str(setting)): _curves(own)
+                for setting, own in part.groupby("setting", sort=False)
+            }
+            paths.append(folder / f"{NAME}-{n}.png")
+            plots.plot_curves(panels, f"n = {n}", min(len(panels), 2), paths[-1])
+        return paths
+
+    def page(self, records: Records, tables: Tables, pictures: Sequence[Path]) -> str:
+        """How it was run, the pictures, and the table."""
+        head = [
+            "# Continuous worlds",
+            f"`{self.command}`",
+            "RMSE of the outcome over ten test environments, average and standard deviation; means "
+            f"over {seed_text(self.seeds)}.",
+        ]
+        shown = [f"![{path.stem}]({path.name})" for path in pictures]
+        return join([*head, *shown, markdown(tables[""].round(4))])
+
+    def _runs(self, records: Records) -> pd.DataFrame:
+        rows = []
+        for case in self.cases:
+            result = records[case.definition]
+            own = {"setting": case.setting, "n": case.n, "seed": case.seed, "method": case.method}
+            rows.append(own | {name: result[name] for name in (*ERRORS, "fit_seconds")})
+        return pd.DataFrame(rows)
+
+
+def _summary(runs: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds, with half the width of their intervals."""
+    rows = []
+    for key, own in runs.groupby(KEY, sort=False):
+        row = dict(zip(KEY, key, strict=True))
+        for name, title in ERRORS.items():
+            row[title], row[f"{title} ±"] = mean_interval(own[name])
+        rows.append(row | {"seconds": own["fit_seconds"].mean()})
+    return pd.DataFrame(rows)
+
+
+def _curves(errors: pd.DataFrame) -> pd.DataFrame:
+    rows = [
+        (*key, *mean_interval(own["error"]))
+        for key, own in errors.groupby(["method", "environment"], sort=False)
+    ]
+    return pd.DataFrame(rows, columns=["method", "environment", "mean", "half"])
