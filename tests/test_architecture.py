@@ -92,6 +92,13 @@ def test_what_reads_and_writes_files_knows_no_estimator():
     assert {module for module in imports_of("io") if module.split(".")[0] in above} == set()
 
 
+def test_evaluation_sees_models_as_objects_and_knows_no_estimator():
+    above = {"models", "heads", "evidence", "baselines", "search", "distributed", "cli"}
+    found = {m for m in imports_of("evaluation") if m.split(".")[0] in above}
+    assert found <= {"baselines.methods"}  # the list of methods that comparisons name
+    assert "validation.search" not in imports_of("evaluation")
+
+
 def test_the_package_never_imports_the_studies():
     found = {file: imported_modules(file) for file in FILES}
     assert [file for file, names in found.items() if any("studies" in name for name in names)] == []

@@ -12,6 +12,7 @@ from stablepred._version import __version__
 if _typing.TYPE_CHECKING:
     from stablepred.core.frozen import FrozenWeights
     from stablepred.evaluation.compare import compare
+    from stablepred.evaluation.drop import explain_drop
     from stablepred.evaluation.metrics import (
         average_error,
         environment_errors,
@@ -19,6 +20,7 @@ if _typing.TYPE_CHECKING:
         stability_error,
         worst_error,
     )
+    from stablepred.evaluation.price import stability_price
     from stablepred.evaluation.reports import stability_report, stress_test
     from stablepred.io.save import load
     from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
@@ -50,8 +52,10 @@ __all__ = [
     "compare",
     "environment_errors",
     "error_interval",
+    "explain_drop",
     "load",
     "stability_error",
+    "stability_price",
     "stability_report",
     "stress_test",
     "worst_error",
@@ -64,6 +68,8 @@ __getattr__, __dir__ = _attach(
         "stablepred.evaluation.compare": "compare",
         "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
         "stability_error worst_error",
+        "stablepred.evaluation.drop": "explain_drop",
+        "stablepred.evaluation.price": "stability_price",
         "stablepred.evaluation.reports": "stability_report stress_test",
         "stablepred.io.save": "load",
         "stablepred.models.balanced": "BalancedClassifier BalancedRegressor",

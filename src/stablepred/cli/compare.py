@@ -125,7 +125,7 @@ def _outcome(column: Any) -> Any:
     import numpy as np
 
     from stablepred.exceptions import InputError
-    from stablepred.tables.columns import number_style
+    from stablepred.tables.learning import number_style
     from stablepred.tables.types import to_categories, to_text
 
     found = to_categories(column)
