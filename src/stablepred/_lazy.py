@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from stablepred._extras import EXTRAS, require
+
 
 def attach(
     face: str, modules: Mapping[str, str]
@@ -21,7 +23,13 @@ def attach(
             raise AttributeError(f"module {face!r} has no attribute {name!r}")
         if homes[name] == face:
             return import_module(f"{face}.{name}")
-        value = getattr(import_module(homes[name]), name)
+        try:
+            value = getattr(import_module(homes[name]), name)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package in EXTRAS:
+                require(package, f"{face}.{name}")  # says which extra has it
+            raise
         setattr(sys.modules[face], name, value)
         return value
 
