@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from studies.continuous import ContinuousStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
+from studies.real import FIGURES as REAL_FIGURES
 from studies.real import RealStudy
 from studies.study import Study
 from studies.tuning import TuningStudy
@@ -12,6 +13,7 @@ from studies.tuning import TuningStudy
 OTHERS: dict[str, type[Study]] = {
     "tuning-study": TuningStudy,
     "real": RealStudy,
+    **dict.fromkeys(REAL_FIGURES, RealStudy),
     "natural": NaturalStudy,
     "continuous": ContinuousStudy,
 }
