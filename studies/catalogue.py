@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from studies.continuous import ContinuousStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
+from studies.peers import PeersStudy
 from studies.real import FIGURES as REAL_FIGURES
 from studies.real import RealStudy
 from studies.study import Study
@@ -16,6 +17,7 @@ OTHERS: dict[str, type[Study]] = {
     **dict.fromkeys(REAL_FIGURES, RealStudy),
     "natural": NaturalStudy,
     "continuous": ContinuousStudy,
+    "peers": PeersStudy,
 }
 NAMES = [*FIGURES, EVERYTHING, *OTHERS]
 

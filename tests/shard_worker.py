@@ -199,6 +199,14 @@ def count_bytes(sample, omega, network, head):
     return found
 
 
+def cuts_of(model):
+    """Where the numbers are cut, or else what they are standardised by."""
+    if model.dichotomize is not None:
+        return model.dichotomizer_.thresholds_
+    part = model.standardizer_
+    return np.concatenate([part.means_, part.scales_, part.low_, part.high_])
+
+
 def check_fits(rank, size, folder):
     """Differences of each model from the one that a single process fits."""
     X, y, weight = table()
@@ -214,7 +222,7 @@ def check_fits(rank, size, folder):
             "imbalance": (model.balance_report_.after, one.balance_report_.after),
             "share": (model.balance_report_.effective_share, one.balance_report_.effective_share),
             "rows": (model.balance_report_.n_rows, one.balance_report_.n_rows),
-            "cuts": (model.dichotomizer_.thresholds_, one.dichotomizer_.thresholds_),
+            "cuts": (cuts_of(model), cuts_of(one)),
             "history": (model.history_["total"], one.history_["total"]),
         }
         if not balancer:

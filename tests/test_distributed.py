@@ -106,9 +106,9 @@ def test_an_evaluation_sends_as_many_bytes_as_the_docs_say(fits):
     weights, biases = 2 * (6 * 4 + 4 * 3), 4 + 3 + 4 + 6
     for found in fits:
         raw, network, embedded, step = found["core"]["bytes"]
-        assert raw == [8 * (p * p + 2 * p + 1)]
+        assert raw == [8 * (p * p + p + 1)]
         assert network == [8 * (1 + d + 1 + weights + biases)]
-        assert embedded == [8 * (2 * p * d + 2 * p + 1)]
+        assert embedded == [8 * (2 * p + 1), 8 * (2 * p * d + 1)]
         # Two steps. Each needs the inner products of the gradient and of the pairs so far (none,
         # then one), the first also two lengths; each trial is one evaluation and one slope.
         trials = step.count(raw[0]) - 1

@@ -11,6 +11,8 @@ from stablepred._version import __version__
 
 if _typing.TYPE_CHECKING:
     from stablepred.core.frozen import FrozenWeights
+    from stablepred.evaluation.compare import compare
+    from stablepred.evaluation.drop import explain_drop
     from stablepred.evaluation.metrics import (
         average_error,
         environment_errors,
@@ -18,6 +20,7 @@ if _typing.TYPE_CHECKING:
         stability_error,
         worst_error,
     )
+    from stablepred.evaluation.price import stability_price
     from stablepred.evaluation.reports import stability_report, stress_test
     from stablepred.io.save import load
     from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
@@ -26,7 +29,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.dlr import DLRClassifier
     from stablepred.models.gbr import GBRClassifier
     from stablepred.models.selector import StableFeatureSelector
-    from stablepred.models.stable import StableClassifier
+    from stablepred.models.stable import StableClassifier, StableRegressor
     from stablepred.preprocessing import Dichotomizer, OverlapFilter
     from stablepred.tables.encoder import TableEncoder
 
@@ -42,13 +45,17 @@ __all__ = [
     "OverlapFilter",
     "StableClassifier",
     "StableFeatureSelector",
+    "StableRegressor",
     "TableEncoder",
     "__version__",
     "average_error",
+    "compare",
     "environment_errors",
     "error_interval",
+    "explain_drop",
     "load",
     "stability_error",
+    "stability_price",
     "stability_report",
     "stress_test",
     "worst_error",
@@ -57,9 +64,12 @@ __all__ = [
 __getattr__, __dir__ = _attach(
     __name__,
     {
-        "stablepred": "data search theory exceptions",
+        "stablepred": "baselines data plotting search theory exceptions",
+        "stablepred.evaluation.compare": "compare",
         "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
         "stability_error worst_error",
+        "stablepred.evaluation.drop": "explain_drop",
+        "stablepred.evaluation.price": "stability_price",
         "stablepred.evaluation.reports": "stability_report stress_test",
         "stablepred.io.save": "load",
         "stablepred.models.balanced": "BalancedClassifier BalancedRegressor",
@@ -68,7 +78,7 @@ __getattr__, __dir__ = _attach(
         "stablepred.models.dlr": "DLRClassifier",
         "stablepred.models.gbr": "GBRClassifier",
         "stablepred.models.selector": "StableFeatureSelector",
-        "stablepred.models.stable": "StableClassifier",
+        "stablepred.models.stable": "StableClassifier StableRegressor",
         "stablepred.core.frozen": "FrozenWeights",
         "stablepred.preprocessing": "Dichotomizer OverlapFilter",
         "stablepred.tables.encoder": "TableEncoder",

@@ -12,6 +12,7 @@ over all of them; nothing outside this file and ``core/sharding.py`` needs to kn
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Self
 
@@ -82,6 +83,12 @@ class Sample:
         """The variable of each feature, in the order of the columns."""
         groups, columns = self.origin.groups, self.origin.columns
         return columns if groups is None else groups[columns]
+
+    @cached_property
+    def targets(self) -> Tensor:
+        """What a decoder should reconstruct, between 0 and 1 as its output is: (m, q)."""
+        bits = (self.x.square() == self.x).all(0).double()
+        return torch.where(self.shards.smallest(bits) > 0, self.x, 0.5 + self.x / 6)
 
     @property
     def n_environments(self) -> int:

@@ -23,8 +23,9 @@ from stablepred.evaluation.metrics import (
     environment_errors,
     stability_error,
 )
-from stablepred.evaluation.predictions import predict_probabilities
-from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
+from stablepred.evaluation.predictions import predict_outcomes
+from stablepred.evaluation.references import ConstantPredictor, Oracle
+from stablepred.evaluation.shrinkage import shrinkage_line
 from stablepred.validation.environments import RATES
 from stablepred.worlds.environment import Environment
 from stablepred.worlds.synthetic import SyntheticWorld
@@ -186,7 +187,7 @@ def errors_of(model: Any, tests: Sequence[Environment]) -> Result:
     are a sample: the root of the mean of their sampling variances. Sharp predictions have more of
     it: most of their squared errors are near zero, a few near one.
     """
-    predicted = predict_probabilities(model, list(tests))
+    predicted = predict_outcomes(model, list(tests))
     errors = environment_errors(predicted, tests)
     variances = [
         np.var((test.y - predicted[test.name]) ** 2) / (4 * errors[test.name] ** 2 * len(test))

@@ -24,6 +24,7 @@ def test_what_happened_to_every_column_is_said(run, train, tmp_path):
         "missing values, each column with a feature 'is missing' of its own: income "
         f"({missing} rows)",
         "7 features from 4 columns",
+        answer.out.splitlines()[-2],  # the errors on held-out rows, below
         f"written: {tmp_path / 'model'} (model.safetensors, summary.json)",
     ]
     assert answer.err == ""
@@ -53,6 +54,10 @@ def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
     assert "the model uses " in out
     for verdict in set(estimator.variables_["verdict"]):
         assert f" {verdict} " in out
+    assert list(estimator.feature_names_in_) == ["age", "job", "offer"]
+    for command in ("evaluate", "stress"):
+        answer = run(command, tmp_path / "model", tmp_path / "small.csv")
+        assert answer.code == 0, answer.err
 
 
 def test_the_fewer_of_the_used_and_the_unused_features_are_named(capsys):
@@ -220,7 +225,7 @@ def test_names_that_look_like_markup_are_printed_as_they_are(run, customers, tmp
     frame.to_csv(path, index=False)
     answer = run("fit", path, "--target", "bought", "--method", "gbr", "-o", tmp_path / "model")
     assert "left out, constant: [/bold] (always 'here')" in answer.out
-    assert "[red]age>" in answer.out
+    assert "[red]age" in answer.out
 
 
 def test_rows_may_come_as_spreadsheets_write_them(run, tmp_path):
@@ -231,3 +236,59 @@ def test_rows_may_come_as_spreadsheets_write_them(run, tmp_path):
     assert "(CSV, separator ';', cp1252)" in answer.out
     assert "read with a decimal comma: Größe" in answer.out
     assert "target kauft: 'nein' is 1" in answer.out
+
+
+def test_rows_without_an_outcome_are_left_out_if_asked(run, customers, tmp_path):
+    frame = customers(200)
+    frame.loc[[3, 8], "bought"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    answer = run(
+        "fit", tmp_path / "t.csv", *ARGUMENTS, "--skip-missing-target", "-o", tmp_path / "m"
+    )
+    assert "left out without a target: 2 rows, first data row 4" in answer.out
+    assert load(tmp_path / "m").rows == 198
+
+
+def test_a_table_given_twice_is_noticed(run, customers, tmp_path):
+    pd.concat([customers(200)] * 2).to_csv(tmp_path / "t.csv", index=False)
+    answer = run("fit", tmp_path / "t.csv", *ARGUMENTS, "-o", tmp_path / "m")
+    assert answer.out.count("every row is there 2 times") == 1
+
+
+def test_several_classes_are_predicted_by_name(run, customers, tmp_path):
+    customers(200).to_csv(tmp_path / "t.csv", index=False)
+    options = ("--target", "job", "--method", "lr", "-o", tmp_path / "m")
+    answer = run("fit", tmp_path / "t.csv", *options)
+    assert "target job: taken as 3 classes (" in answer.out
+    assert run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "p.csv").code == 0
+    found = pd.read_csv(tmp_path / "p.csv")
+    labels = ["clerk", "cook", "smith"]
+    assert list(found) == [*(f"probability of {label}" for label in labels), "prediction"]
+    assert set(found["prediction"]) <= set(labels)
+    answer = run("evaluate", tmp_path / "m", tmp_path / "t.csv")
+    assert answer.code == 2
+    assert "'job' has 3 classes; only two, or a number, can be compared" in answer.err
+
+
+def test_a_number_is_predicted_by_the_default_method_alone(run, customers, tmp_path):
+    customers(200).drop(columns=["region", "bought"]).dropna().to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    options = ("--target", "income", "-o", tmp_path / "m")
+    answer = run("fit", tmp_path / "t.csv", *options, "--method", "gbr")
+    assert answer.code == 2
+    assert "'income' is a number" in answer.err
+    answer = run("fit", tmp_path / "t.csv", *options)
+    assert "target income: taken as a number, from " in answer.out
+    assert run("predict", tmp_path / "m", tmp_path / "t.csv", "-o", tmp_path / "p.csv").code == 0
+    assert list(pd.read_csv(tmp_path / "p.csv")) == ["prediction"]
+
+
+def test_numbers_are_cut_if_the_method_is_told_to(run, customers, tmp_path):
+    few = ("--method", "gbr", "--set", "max_iter=3")
+    for cut in ("mean", "median"):
+        options = (*few, "--set", f"dichotomize={cut}", "--force")
+        _, estimator = fitted(run, tmp_path, customers(120), *options)
+        assert estimator.feature_names_in_[0].startswith("age>")
+    _, estimator = fitted(run, tmp_path, customers(120), "--method", "lr", "--force")
+    assert estimator.feature_names_in_[0] == "age"

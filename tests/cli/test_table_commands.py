@@ -49,12 +49,9 @@ def test_what_was_not_there_in_training_is_said(run, model, customers, tmp_path,
     monkeypatch.setattr(tables, "BLOCK", 1000)  # the counts of all pieces are added up
     answer = run("predict", model, path, "-o", tmp_path / "p.csv")
     assert answer.code == 0
-    assert "none of the known values: job (15 rows, e.g. 'astronaut')" in answer.out
+    assert "taken as an average row: job (15 rows, e.g. 'astronaut')" in answer.out
     assert "not finite numbers, counted as missing: age (1 row, e.g. 'old')" in answer.out
-    assert (
-        "missing here but never in training, taken as none of the known values: age (1 row)"
-        in answer.out
-    )
+    assert "missing values, taken as the mean: age (1 row)" in answer.out
 
 
 # --- evaluate ---

@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from samples import dependent_sample, sample_of
 from stablepred.core.row_weights import RowWeights, effective_share, scale_to_mean_one
@@ -67,6 +68,25 @@ def test_no_update_crosses_the_floor_on_the_effective_share_or_raises_the_loss(s
         last = value
     assert weights.floored
     assert float(effective_share(sample, weights.w)) == pytest.approx(floor, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_at_the_floor_the_loss_is_nearly_the_least_that_the_floor_allows(seed):
+    sample, target = make_weights(seed, n=12)
+    target = target**3
+    weights, loss = RowWeights(sample, 0.6), pull_to(sample, target)
+    for _ in range(50):
+        value = weights.lower(loss)
+    mass = sample.mass.numpy()
+    best = minimize(
+        lambda w: mass @ (w - target.numpy()) ** 2,
+        np.ones(12),
+        bounds=[(0, None)] * 12,
+        constraints={"type": "ineq", "fun": lambda w: (mass @ w) ** 2 - 0.6 * (mass @ w**2)},
+        method="SLSQP",
+    )
+    assert weights.floored
+    assert best.fun * (1 - 1e-6) <= value <= 1.05 * best.fun
 
 
 def test_restored_weights_go_on_as_if_they_had_not_stopped():

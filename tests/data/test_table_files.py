@@ -263,7 +263,10 @@ def test_a_dictionary_of_a_parquet_file_gives_the_features_of_its_values(tmp_pat
         pa_parquet.write_table(table, tmp_path / "table.parquet")
     frame = read_table(tmp_path / "table.parquet")
     assert frame["a"].dtype == frame["b"].dtype
-    assert list(TableEncoder().fit_transform(frame[["a"]])) == ["a>2", "a is missing"]
+    features = TableEncoder(dichotomize="mean").fit_transform(frame[["a"]])
+    assert list(features) == ["a>2", "a is missing"]
+    both = TableEncoder().fit_transform(frame)
+    assert both["a"].tolist() == both["b"].tolist()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes there")
@@ -286,6 +289,9 @@ def test_a_device_is_no_table():
         read_table("/dev/null")
 
 
+@pytest.mark.skipif(
+    pd.__version__ < "3", reason="pandas 2 itself takes seconds for thousands of Arrow columns"
+)
 def test_thousands_of_columns_are_found_by_name_at_once(written):
     """Each name was once looked for among all others."""
     names = [f"n{k}" for k in range(9_900)]

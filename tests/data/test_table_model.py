@@ -8,13 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from stablepred import GBRClassifier, environment_errors, load
-from stablepred.data import Environment, TableModel, fit_table
-from stablepred.exceptions import InputError, ModelFileError
+from stablepred.data import Environment, TableEncoder, TableModel, fit_table
+from stablepred.exceptions import InputError, ModelFileError, TableWarning
 from stablepred.io import atomic
 from stablepred.search import StableSearchCV
+from stablepred.tables.table_model import encode_table
+from stablepred.tables.target import NumberTarget
 
 
 def make_frame(n=200, seed=0):
@@ -22,6 +24,9 @@ def make_frame(n=200, seed=0):
     age, job = rng.integers(18, 80, n), rng.choice(["cook", "clerk", "smith"], n)
     bought = np.where(age / 40 + (job == "cook") + rng.normal(0, 0.5, n) > 1.5, "yes", "no")
     return pd.DataFrame({"age": age, "job": job, "bought": bought})
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +78,127 @@ def test_of_a_search_the_best_estimator_is_kept(frame):
     [
         ({"target": "Bought"}, "target 'Bought' is not in the table. Did you mean 'bought'"),
         ({"target": "bought", "drop": ["bought"]}, "is the target; it cannot be dropped"),
-        ({"target": "job"}, "must have two values, but has 3"),
+        ({"target": "job", "positive": "cook"}, "must have two values, but has 3"),
     ],
 )
 def test_a_target_that_cannot_be_used(frame, options, message):
     with pytest.raises(InputError, match=message):
         fit_table(frame, estimator=LogisticRegression(), **options)
+
+
+# --- other outcomes, and estimators that take tables ---
+
+
+def with_number(n=200, seed=0):
+    frame = make_frame(n, seed)
+    rng = np.random.default_rng(seed)
+    price = frame["age"] * 0.5 + (frame["job"] == "cook") * 9 + rng.normal(0, 1, n)
+    return frame.assign(price=price.round(2))
+
+
+def test_a_regressor_takes_the_target_as_a_number(tmp_path):
+    frame = with_number()
+    model = fit_table(frame, "price", LinearRegression(), drop=["bought"])
+    error = model.predict(frame) - frame["price"]
+    assert np.sqrt((error**2).mean()) < 1.2
+    assert model.base_rate == pytest.approx(frame["price"].mean())
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(frame), model.predict(frame))
+    with pytest.raises(InputError, match="'price' is a number; use predict"):
+        model.predict_proba(frame)
+    decimal_comma = frame.assign(price=frame["price"].astype(str).str.replace(".", ","))
+    other = fit_table(decimal_comma, "price", LinearRegression(), drop=["bought"])
+    np.testing.assert_array_equal(other.predict(frame), model.predict(frame))
+    np.testing.assert_array_equal(model.environment("e", frame).y, frame["price"])
+
+
+def test_a_number_is_refused_by_a_classifier():
+    with pytest.raises(InputError, match=r"'price' is a number .*StableRegressor"):
+        fit_table(with_number(), "price", LogisticRegression())
+    assert isinstance(encode_table(with_number(), "price").target, NumberTarget)
+
+
+def test_several_classes_keep_their_names(frame, tmp_path):
+    model = fit_table(frame, "job", LogisticRegression(), drop=[])
+    assert model.predict_proba(frame).shape == (200, 3)
+    assert set(model.predict(frame)) <= {"cook", "clerk", "smith"}
+    assert model.base_rate == frame["job"].value_counts(normalize=True).max()
+    model.save(tmp_path / "model")
+    assert list(load(tmp_path / "model").predict(frame)) == list(model.predict(frame))
+    with pytest.raises(InputError, match=r"'job' must have two values.*3 classes.*StableClassif"):
+        fit_table(frame, "job", GBRClassifier())
+    with pytest.raises(InputError, match="has 'judge', which was not there in training"):
+        model.environment("e", frame.assign(job="judge"))
+
+
+@pytest.mark.parametrize("target", ["bought", "price"])
+def test_rows_without_a_target_are_left_out_if_asked(target):
+    frame = with_number()
+    frame.loc[[3, 8], target] = None
+    estimator = LogisticRegression() if target == "bought" else LinearRegression()
+    with pytest.raises(InputError, match=r"in 2 rows .*data row 4\).*skip_missing_target=True"):
+        fit_table(frame, target, estimator)
+    encoded = encode_table(frame, target, estimator=estimator, skip_missing_target=True)
+    assert encoded.encoder.notes_[0] == "left out without a target: 2 rows, first data row 4"
+    model = fit_table(frame, target, estimator, skip_missing_target=True)
+    expected = fit_table(frame.dropna(subset=target), target, estimator)
+    assert model.rows == 198
+    np.testing.assert_array_equal(model.predict(frame), expected.predict(frame))
+
+
+def test_a_table_whose_rows_all_repeat_is_noticed(frame):
+    assert "every row" not in str(fit_table(frame, "bought", LogisticRegression()).encoder.notes_)
+    twice = pd.concat([frame, frame]).assign(mixed=[True, 1, "x", None] * 100, odd=[[1]] * 400)
+    with pytest.warns(TableWarning, match="every row is there 2 times"):
+        model = fit_table(twice, "bought", LogisticRegression(), drop=["odd"])
+    assert model.encoder.notes_[0].startswith("every row is there 2 times")
+
+
+class TakesTables(LogisticRegression):
+    """Encodes the columns itself."""
+
+    takes_tables = True
+
+    def fit(self, X, y, sample_weight=None):
+        self.seen_ = X
+        self.own_ = TableEncoder().fit(X)
+        super().fit(self.own_.encode(X)[0], y, sample_weight)
+        self.feature_names_in_ = np.array(list(X), dtype=object)
+        return self
+
+    def predict_proba(self, X):
+        inner = LogisticRegression()
+        vars(inner).update({k: v for k, v in vars(self).items() if k != "feature_names_in_"})
+        return inner.predict_proba(self.own_.encode(X)[0].to_numpy())
+
+
+def test_an_estimator_that_takes_tables_gets_numbers_and_categories(frame):
+    frame = frame.assign(here="here", code=np.where(frame["age"] % 2, "1", "A"))
+    text = frame.astype(str)
+    expected = fit_table(frame, "bought", LogisticRegression())
+    for table in (frame, text):
+        model = fit_table(table, "bought", TakesTables())
+        assert model.typed
+        types = model.estimator.seen_.dtypes
+        assert list(types.index) == ["age", "job", "code"]
+        assert types["age"] == np.float64
+        assert all(isinstance(types[name], pd.CategoricalDtype) for name in ("job", "code"))
+        np.testing.assert_allclose(model.predict_proba(text), expected.predict_proba(frame))
+        assert model.summary()["features"] == ["age", "job", "code"]
+        model.check_stored()
+    assert not fit_table(frame, "bought", TakesTables(), overlap=0.1).typed
+
+
+def test_numbers_are_kept_unless_the_estimator_cuts_them(frame):
+    def names(estimator):
+        return list(encode_table(frame, "bought", estimator=estimator).features)
+
+    kept = ["age", "job=clerk", "job=cook", "job=smith"]
+    assert names(LogisticRegression()) == names(None) == kept
+    cut = names(GBRClassifier(dichotomize="mean"))
+    assert cut == names(StableSearchCV(GBRClassifier(dichotomize="mean"), {})) != kept
+    assert cut[0].startswith("age>")
+    assert names(GBRClassifier(dichotomize=None)) == kept
 
 
 # --- the folder ---

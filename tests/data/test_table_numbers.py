@@ -84,20 +84,23 @@ def test_zeros_and_ones_are_neither_scaled_nor_doubled(values):
     assert features.to_dict("list") == {"a": [0.0, 1.0] * 50}
 
 
-def test_a_missing_number_is_the_median_and_has_a_feature_where_many_are():
+def test_a_missing_number_is_the_mean_and_has_a_feature_where_many_are():
     x = numbers(201)
     few, many = pd.Series(x), pd.Series(x)
     few[[3, 5]] = np.nan
     many[:25] = np.nan
     for column, names in ((few, ["a"]), (many, ["a", "a is missing"])):
-        frame = pd.DataFrame({"a": column})
-        features = TableEncoder().fit_transform(frame)
-        known = sorted(column.dropna())
-        at = list(column).index(known[(len(known) - 1) // 2])
+        features = TableEncoder().fit_transform(pd.DataFrame({"a": column}))
         assert list(features) == names
-        assert (features["a"][column.isna()] == features["a"][at]).all()
+        assert (features["a"][column.isna()] == 0).all()
+        assert features["a"][column.notna()].mean() == pytest.approx(0)
         if len(names) == 2:
             assert features["a is missing"].tolist() == column.isna().tolist()
+
+
+def test_a_missing_0_or_1_is_the_share_of_ones():
+    features = TableEncoder().fit_transform(pd.DataFrame({"a": [0, 1, 1, 1] * 20 + [None] * 2}))
+    assert features["a"].tolist() == [0, 1, 1, 1] * 20 + [0.75] * 2
 
 
 @pytest.mark.parametrize("bad", [np.inf, -np.inf, 1e300])

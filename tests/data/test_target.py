@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stablepred.exceptions import InputError
-from stablepred.tables.target import Target, learn_target
+from stablepred.tables.target import ClassTarget, NumberTarget, Target, learn_target
 
 
 def column(values):
@@ -55,9 +55,8 @@ def test_values_come_back_as_they_are_written():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (["a", "b", "c"], "'y' must have two values, but has 3 different values: 'a', 'b', 'c'"),
+        ([f"r{k:04}" for k in range(1000)], "has 1,000 different values: .* and 995 more. Recode"),
         (["a", "a"], "has only one value: 'a'"),
-        (range(1000), "has 1,000 different values: .* and 995 more. Recode it"),
         (["a", "", "b", "NA"], r"'y' is missing in 2 rows \(the first is data row 2\)"),
         ([1.0, np.nan, 0.0], "missing in 1 row"),
     ],
@@ -65,6 +64,38 @@ def test_values_come_back_as_they_are_written():
 def test_what_is_no_outcome_is_refused(values, message):
     with pytest.raises(InputError, match=message):
         learn_target(column(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (range(21), NumberTarget("y", "point")),
+        ([1.5, 2, 3], NumberTarget("y", "point")),
+        (["1,5", "2", "3"], NumberTarget("y", "comma")),
+        ([str(k) for k in range(21)], NumberTarget("y", "integer")),
+        (["a", "b", "c"], ClassTarget("y", ["a", "b", "c"])),
+        ([3, 10, 2.0], ClassTarget("y", ["2", "3", "10"])),
+        ([1.5, 2.5], Target("y", "1.5", "2.5")),
+    ],
+)
+def test_many_numbers_or_fractions_are_an_amount_and_few_are_classes(values, expected):
+    assert learn_target(column(values)) == expected
+
+
+def test_what_is_no_number_among_those_of_a_target_is_refused():
+    target = learn_target(column([*map(str, range(30)), "1.5"]))
+    for value, found in (("many", "is 'many', no finite number"), ("", "is missing in 1 row")):
+        with pytest.raises(InputError, match=rf"target 'y' {found}.*data row 2\)"):
+            target.encode(column(["1.5", value]))
+    with pytest.raises(InputError, match="'y' has infinite or too large numbers in 1 row"):
+        target.encode(column([np.inf]))
+    with pytest.raises(InputError, match="only one value"):
+        learn_target(column([1.5] * 3), number=True)
+
+
+def test_a_number_written_in_two_ways_is_refused():
+    with pytest.raises(InputError, match="can be read in two ways"):
+        learn_target(column(["1.234", *map(str, range(30))]))
 
 
 def test_an_unknown_positive_value_is_answered_with_those_there_are():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from stablepred import GBRClassifier
 from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.types import NUMBER, find_style, format_value, to_numbers, to_text
@@ -17,8 +18,8 @@ def numbers(values):
 
 
 def encode(training, new=None):
-    """Features of a column, learned from one and applied to another."""
-    encoder = TableEncoder().fit(pd.DataFrame({"a": training}))
+    """Features of a column, cut at the mean, learned from one and applied to another."""
+    encoder = TableEncoder(dichotomize="mean").fit(pd.DataFrame({"a": training}))
     frame = pd.DataFrame({"a": training if new is None else new})
     return encoder.encode(frame)[0].to_dict("list"), encoder.notes_
 
@@ -132,6 +133,10 @@ def test_true_and_1_in_one_column_are_two_values_in_any_order():
         features, _ = encode(pd.Series(values, dtype=object))
         assert list(features) == ["a=1", "a=True", "a=x"]
         assert [sum(bits) for bits in features.values()] == [1, 1, 1]
+        kept = TableEncoder().fit_transform(
+            pd.DataFrame({"a": pd.Series(values * 10, dtype=object)})
+        )
+        assert kept.sum().to_dict() == {"a=1": 10, "a=True": 10, "a=x": 10}
 
 
 def test_booleans_may_come_as_0_and_1_and_the_other_way_round():
@@ -149,6 +154,14 @@ def test_other_numbers_in_a_column_of_0_and_1_are_warned_of():
 def test_dates_in_new_rows_are_refused(training):
     with pytest.raises(InputError, match="column 'a' holds dates"):
         encode(training, pd.to_datetime(["2020-01-31", "2021-02-28"]))
+
+
+def test_dates_and_text_in_an_estimator_are_refused_with_advice():
+    frame = pd.DataFrame({"a": [0.0, 1.0] * 3, "since": pd.to_datetime(["2020-01-31"] * 6)})
+    with pytest.raises(InputError, match=r"dates were found in 'since'.*fixed date"):
+        GBRClassifier().fit(frame, [0, 1] * 3)
+    with pytest.raises(InputError, match=r"text was found in 'job' .*stablepred.data.TableEncoder"):
+        GBRClassifier().fit(frame.drop(columns="since").assign(job="cook"), [0, 1] * 3)
 
 
 def test_numbers_are_formatted_as_shortly_as_their_type_allows():

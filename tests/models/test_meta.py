@@ -276,7 +276,7 @@ def test_what_the_inner_model_requests_is_passed_on(table):
         )
     assert np.isfinite(scores).all()
     assert len(SEEN[0]) == table.n // 2
-    with pytest.raises(ValueError, match="enable_metadata_routing"):
+    with pytest.raises(ValueError, match=r"\[groups\] are passed but are not .* requested"):
         BalancedClassifier(Grouped()).fit(table.x, table.y, groups=groups)
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -63,15 +65,101 @@ def test_any_bytes_are_a_table_or_refused(tmp_path, blob):
     assert frame.columns.is_unique
 
 
-def encoded(frame, dichotomize=None):
-    """An encoder fitted on a frame, or None where it is refused."""
+def encoded(frame, dichotomize=None, names=()):
+    """An encoder fitted on a frame, or None where it is refused (by the name of a column)."""
     try:
         return TableEncoder(dichotomize=dichotomize).fit(frame)
-    except InputError:
-        return None
+    except InputError as error:
+        refusal = str(error)
+    assert not names or any(f"'{name}'" in refusal for name in names), refusal
+    return None
 
+
+# --- one table in many files ---
 
 MODES = st.sampled_from([None, "mean", "median"])
+
+ODD_WORDS = st.sampled_from(
+    ["x", "y", "zebra", "two words", "é;,", 'quo"te', "7up", "x,y", "tab\t."]
+)
+ROW = st.tuples(
+    st.floats(-1e6, 1e6, allow_subnormal=False) | st.none(),
+    st.integers(-5, 500),
+    st.decimals(-99, 99, places=2).map(float) | st.none(),
+    ODD_WORDS | st.none(),
+    st.booleans() | st.none(),
+)
+
+
+def save_as_csv(frame, path, separator, mark, encoding, quoting):
+    frame.to_csv(path, sep=separator, decimal=mark, encoding=encoding, quoting=quoting, index=False)
+    return read_table(path)
+
+
+def save_as_parquet(frame, path, dictionary):
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    if dictionary:
+        words = table["word"].cast(pa.string()).combine_chunks().dictionary_encode()
+        table = table.set_column(table.column_names.index("word"), "word", words)
+    parquet.write_table(table, path)
+    return read_table(path)
+
+
+def in_all_forms(frame, path):
+    """The table after a way through each kind of file and frame."""
+    for separator, mark in (
+        (",", "."),
+        (";", ","),
+        (";", "."),
+        ("\t", ","),
+        ("\t", "."),
+        (",", ","),
+    ):
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+                how = separator, mark, encoding, quoting
+                yield how, lambda how=how: save_as_csv(frame, path, *how)
+    for dictionary in (False, True):
+        yield ("parquet", dictionary), lambda d=dictionary: save_as_parquet(frame, path, d)
+    yield "nullable", frame.convert_dtypes
+    yield "arrow", lambda: frame.convert_dtypes(dtype_backend="pyarrow")
+    yield "categories", lambda: frame.astype({"word": "category"})
+    yield "polars", lambda: pytest.importorskip("polars").from_pandas(frame)
+    yield "pyarrow", lambda: pa.Table.from_pandas(frame)
+    yield "columns", lambda: frame[frame.columns[::-1]]
+
+
+@settings(SAME_FOLDER, max_examples=15, deadline=None)
+@given(st.lists(ROW, min_size=2, max_size=12), st.sampled_from([1, 11]), MODES)
+def test_a_table_has_the_same_features_in_every_file_or_is_refused_by_name(
+    tmp_path, rows, times, dichotomize
+):
+    names = ["float", "integer", "decimal", "word", "truth"]
+    frame = pd.DataFrame(rows * times, columns=names)
+    frame["truth"] = frame["truth"].astype(object)
+    encoder = encoded(frame, dichotomize)
+    assume(encoder is not None)
+    expected = encoder.transform(frame)
+    for how, read in in_all_forms(frame, tmp_path / "table"):
+        other = read()
+        own = encoded(other, dichotomize, names)
+        if own is None:
+            continue
+        same_features(own.transform(other), expected, how)
+        if ("point", "comma") not in zip_styles(encoder, own):
+            same_features(encoder.transform(other), expected, how)
+            same_features(own.transform(frame), expected, how)
+
+
+def same_features(found, expected, how):
+    found = found[expected.columns].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found, expected, obj=str(how), check_exact=True)
+
+
+def zip_styles(encoder, other):
+    """How each column of numbers was written for one encoder and for another."""
+    styles = {column.name: getattr(column, "style", "") for column in other.columns_}
+    return [(getattr(column, "style", ""), styles[column.name]) for column in encoder.columns_]
 
 
 @given(text_tables(), st.data(), MODES, st.sampled_from([1, 12]))

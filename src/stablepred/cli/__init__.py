@@ -12,6 +12,7 @@ COMMANDS = {
     "fit": "Train a model on one table, so that it predicts as well in other environments.",
     "predict": "Predict for new rows: one line per row, in order.",
     "evaluate": "Measure the error in each environment, its average and its spread.",
+    "compare": "Train many methods on one table and compare their errors in other environments.",
     "stress": "Find what breaks a model: let each feature follow or oppose the outcome.",
     "weights": "Find weights under which every feature is balanced against all others.",
     "report": "Write an HTML page on how stable a model is, and what breaks it.",

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from stablepred._extras import require
 from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
 
+PICTURE = "the picture"
 SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
 NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
@@ -38,6 +40,8 @@ def demo(
     from stablepred.validation.environments import RATES
     from stablepred.worlds.synthetic import SyntheticWorld
 
+    require("matplotlib", PICTURE)  # before any work is done
+    require("jinja2", "the report")
     output.mkdir(parents=True, exist_ok=True)
     world = SyntheticWorld("s_indep_v", bias_on=bias_on)
     train = world.sample(rows, bias_rate=rate, random_state=seed)
@@ -55,7 +59,7 @@ def demo(
     training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
     title = f"Trained on {training}, tested on r = .1 to .9"
     errors.to_csv(output / "errors.csv", index_label="method")
-    _plot(errors, title, output / "errors.png")
+    _plot(report, title, output / "errors.png")
     report.to_html(output / "report.html")
     say(f"\n{title}\n")
     short = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
@@ -94,7 +98,7 @@ def _summarize(comparison: Any, seconds: dict[str, str]) -> Any:
     """The summary as strings, with the shrinkage line's point at the stability of Stable."""
     import pandas as pd
 
-    from stablepred.evaluation.references import least_shrunk
+    from stablepred.evaluation.shrinkage import least_shrunk
 
     summary = _in_order(comparison.summary())
     text = pd.DataFrame(index=summary.index)
@@ -115,19 +119,11 @@ def _show(title: str, frame: Any) -> None:
     show_table(title, ["", *map(str, frame.columns)], rows)
 
 
-def _plot(errors: Any, title: str, path: Path) -> None:
-    """RMSE per test environment, one line per method (the paper's axes)."""
-    from matplotlib.figure import Figure
+def _plot(report: Any, title: str, path: Path) -> None:
+    """The errors per test environment, as the report shows them."""
+    figure = require("matplotlib.figure", PICTURE).Figure(figsize=(7.2, 5), layout="constrained")
+    from stablepred.plotting import EnvironmentErrorsDisplay
 
-    figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-    axes = figure.subplots()
-    rates = [float(name.removeprefix("r=")) for name in errors.columns]
-    styles = ["o-", "s-", "^-", "v-", "D-", "--", "--"]
-    for (method, row), style in zip(errors.iterrows(), styles, strict=True):
-        axes.plot(rates, row, style, linewidth=2.4 if method == "Stable" else 1.4, label=method)
-    axes.set(xlabel="bias rate r of the test environment", ylabel="RMSE", xticks=rates)
-    axes.set_ylim(bottom=0)
-    axes.grid(alpha=0.25)
-    axes.set_title(title, fontsize=10, loc="left")
-    axes.legend(frameon=False, fontsize=8, ncols=2)
+    EnvironmentErrorsDisplay.from_report(report, ax=figure.subplots())
+    figure.suptitle(title, fontsize=10)
     figure.savefig(path, dpi=150)

@@ -16,7 +16,9 @@ SHOWN = 15  # features in the printed table
 
 def fit(
     table: options.Table,
-    target: Annotated[str, typer.Option(help="Outcome column; it must have two values.")],
+    target: Annotated[
+        str, typer.Option(help="Outcome column: two values; or, for stable, classes or a number.")
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
     method: Annotated[
         options.Method,
@@ -34,6 +36,13 @@ def fit(
         str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
     ] = None,
     overlap: options.Overlap = None,
+    cv: Annotated[
+        int,
+        typer.Option(min=0, help="Folds for the cross-validated error of the model; 0 skips it."),
+    ] = 3,
+    skip_missing_target: Annotated[
+        bool, typer.Option("--skip-missing-target", help="Leave out rows without an outcome.")
+    ] = False,
     seed: options.Seed = 0,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
@@ -42,16 +51,16 @@ def fit(
 ) -> None:
     """Train a model on one table, so that it predicts as well in other environments.
 
-    Columns are taken as they come: numbers are cut at their mean, strings become one 0/1 feature
-    per value, missing values get a feature of their own. The encoding is stored with the model. A
+    Columns are taken as they come: numbers stay numbers, strings become one 0/1 feature per value,
+    many missing values get a feature of their own. The encoding is stored with the model. A
     long fit of gbr, dgbr or dlr keeps a checkpoint beside the output, to go on from with --resume.
 
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
     from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
-    from stablepred.cli.tables import opened, select_columns
+    from stablepred.cli.tables import opened, read, select_columns
     from stablepred.io.checkpoint import KeptFile
-    from stablepred.tables.table_model import check_model_folder
+    from stablepred.tables.table_model import check_model_folder, encode_table
 
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
@@ -66,9 +75,20 @@ def fit(
             "and dlr without --tune do."
         )
     with _resumable(checkpoint, resume=resume, force=force):
+        given: dict[str, Any] = {"positive": positive, "skip_missing_target": skip_missing_target}
         with opened(table) as file:
             columns, dropped = select_columns(file, drop, target)
-            encoded = _encode(file, columns, target, positive, overlap, estimator)
+            encoded = None
+            if hasattr(estimator, "fit_table") and overlap is None:
+                encoded = _count(file, columns, target, positive, estimator)
+            if encoded is None:
+                frame = read(file, columns)
+                if method == "stable":
+                    estimator = _for_target(estimator, frame[target], given)
+                with warnings_as_lines(), working("encoding columns"):
+                    encoded = encode_table(
+                        frame, target, estimator=estimator, overlap=overlap, **given
+                    )
         how = "read" if encoded.count is None else "counted"
         say(f"{how} {table}: {encoded.rows:,} rows, {len(file.columns)} columns ({file.format})")
         _describe_columns(encoded, file.columns, dropped)
@@ -77,6 +97,8 @@ def fit(
             model = encoded.fit(estimator)
             model.save(output, force=force)  # before anything more is printed
     _describe_model(model)
+    with working("fitting again on each fold"):
+        _compare_held_out(encoded, model, cv)
     if tune:
         chosen = model.estimator.get_params()
         say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
@@ -115,21 +137,24 @@ def _resumable(checkpoint: Path, *, resume: bool, force: bool) -> Iterator[None]
     remove_checkpoint(checkpoint)
 
 
-def _encode(
-    file: Any, columns: list[str], target: str, positive: str | None, overlap: Any, estimator: Any
-) -> Any:
-    """The table as 0/1 features: counted where it lies if that will do, else read."""
-    from stablepred.cli.tables import read
-    from stablepred.tables.table_model import encode_counted, encode_table
+def _count(file: Any, columns: list[str], target: str, positive: str | None, estimator: Any) -> Any:
+    """The table counted where it lies, or None if that will not do."""
+    from stablepred.tables.table_model import encode_counted
 
-    if hasattr(estimator, "fit_table") and overlap is None:
-        with warnings_as_lines(), working("counting rows"):
-            counted = encode_counted(file, columns, target, positive)
-        if counted is not None:
-            return counted
-    frame = read(file, columns)
-    with warnings_as_lines(), working("encoding columns"):
-        return encode_table(frame, target, positive=positive, overlap=overlap)
+    with warnings_as_lines(), working("counting rows"):
+        return encode_counted(file, columns, target, positive, estimator.dichotomize)
+
+
+def _for_target(estimator: Any, outcome: Any, given: dict[str, Any]) -> Any:
+    """The same method for a number, if the outcome is one."""
+    from stablepred import StableRegressor
+    from stablepred.tables.target import NumberTarget, is_missing, learn_target
+
+    if given["skip_missing_target"]:
+        outcome = outcome[~is_missing(outcome)]
+    if not isinstance(learn_target(outcome, given["positive"]), NumberTarget):
+        return estimator
+    return StableRegressor(**estimator.get_params(deep=False))
 
 
 def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:
@@ -137,10 +162,16 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
     if dropped:
         say(f"left out as asked: {', '.join(dropped)}")
     outcome = encoded.target
-    say(
-        f"target {outcome.name}: {outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "
-        f"{outcome.negative!r} is 0"
-    )
+    if hasattr(outcome, "positive"):
+        what = f"{outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "
+        what += f"{outcome.negative!r} is 0"
+    elif hasattr(outcome, "values"):
+        most = f"{encoded.base_rate:.1%} of the rows are of the largest"
+        what = f"taken as {len(outcome.values)} classes ({most}): {', '.join(outcome.values)}"
+    else:
+        y = encoded.y
+        what = f"taken as a number, from {y.min():g} to {y.max():g} with mean {y.mean():g}"
+    say(f"target {outcome.name}: {what}")
     like = [n for n in columns if n.lower() == outcome.name.lower() and n != outcome.name]
     if like:
         say(f"named like the target, drop it if it is the same thing: {', '.join(like)}")
@@ -150,8 +181,27 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
     say(f"{len(names)} features from {len(used)} columns")
 
 
+def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
+    """Print the cross-validated errors of the model and of its references."""
+    from stablepred.evaluation.references import cross_validate
+
+    if model.references is None or cv < 2:
+        return
+    k = model.references.n_classes
+    own = cross_validate(model.estimator, encoded.features, encoded.y, n_classes=k, cv=cv)
+    if own != own:  # too few rows of one class
+        return
+    beside = model.references.errors["rmse"].rename({"LR": "logistic regression"})
+    others = ", ".join(f"{name} {error:.4f}" for name, error in beside[::-1].items())
+    say(
+        f"RMSE on held-out rows of this table: {type(model.estimator).__name__} {own:.4f}, {others}"
+    )
+
+
 def _describe_model(model: Any) -> None:
     """Print what was found."""
+    import numpy as np
+
     estimator = model.estimator
     report = getattr(estimator, "balance_report_", None)
     if report is not None:
@@ -163,7 +213,7 @@ def _describe_model(model: Any) -> None:
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)
     if hasattr(estimator, "used_features_"):
-        _describe_use(model.encoder.get_feature_names_out(), estimator.used_features_)
+        _describe_use(np.array(model.feature_names), estimator.used_features_)
 
 
 def _describe_use(names: Any, used: Any) -> None:

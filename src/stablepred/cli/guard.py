@@ -24,7 +24,7 @@ BAD_INPUT = 2
 BROKEN_PIPE = 141
 
 # Parameters of functions for tables that are options here, and a value as Python writes it.
-OPTIONS = ("drop", "positive", "overlap", "target", "bins", "by", "force")
+OPTIONS = ("drop", "positive", "overlap", "target", "bins", "by", "force", "skip_missing_target")
 TEXT = r"'[^']*'|\"[^\"]*\""
 VALUE = rf"\[(?:{TEXT}|[^\]'\"])*\]|{TEXT}|[\w.+-]*\w"
 
@@ -107,7 +107,7 @@ def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str
             return f"--bins {','.join(map(str, value))}"
         values = value if isinstance(value, list) else [value]
         words = ["" if value is True else f" {shlex.quote(str(value))}" for value in values]
-        return " ".join(f"--{name}{word}" for word in words)
+        return " ".join(f"--{name.replace('_', '-')}{word}" for word in words)
 
     names = "|".join([*OPTIONS, *parameters])
     found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)

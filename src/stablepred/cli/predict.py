@@ -16,12 +16,12 @@ def predict(
 ) -> None:
     """Predict for new rows: one line per row, in order, with 'probability' and 'prediction'.
 
+    Of several classes each has its probability; a number has its prediction alone.
+
     Rows are read and written in pieces, so that the table need not fit into memory.
 
     Example: stablepred predict model new.csv -o predictions.csv
     """
-    import pandas as pd
-
     from stablepred.cli.tables import check_file, load_model, new_file, opened, say_ignored
     from stablepred.tables.encoder import note_lines
 
@@ -34,10 +34,8 @@ def predict(
         say_ignored(fitted, file)
         with warnings_as_lines(), new_file(output, force=force) as temporary:
             for frame in file.pieces(fitted.encoder.used_columns, report):
-                features, unexpected = fitted.encoder.encode(frame)
-                probability = fitted.estimator.predict_proba(features)[:, 1]
-                prediction = fitted.target.decode(probability > 0.5)
-                found = pd.DataFrame({"probability": probability, "prediction": prediction})
+                features, unexpected = fitted.features(frame)
+                found = describe_predictions(fitted, fitted.expected(features))
                 found.to_csv(temporary, index=False, header=rows == 0, mode="a")
                 surprises += unexpected
                 rows += len(frame)
@@ -45,5 +43,20 @@ def predict(
                 raise options.UsageError(f"{table} has a header but no rows.")
     for line in note_lines(surprises):
         say(line)
-    outcome = fitted.target.positive
-    say(f"written: {output} ({rows:,} rows: probability of {outcome!r}, prediction)")
+    positive = getattr(fitted.target, "positive", None)
+    what = "" if positive is None else f"probability of {positive!r}, "
+    what = "probability of each class, " if hasattr(fitted.target, "values") else what
+    say(f"written: {output} ({rows:,} rows: {what}prediction)")
+
+
+def describe_predictions(model: Any, expected: Any) -> Any:
+    """What is written for some rows."""
+    import pandas as pd
+
+    if expected.ndim == 2:
+        names = [f"probability of {label}" for label in model.estimator.classes_]
+        found = pd.DataFrame(expected, columns=names)
+    else:
+        is_number = not hasattr(model.target, "positive")
+        found = pd.DataFrame({} if is_number else {"probability": expected})
+    return found.assign(prediction=model.decide(expected))

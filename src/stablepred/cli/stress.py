@@ -28,10 +28,11 @@ def stress(
     from stablepred.evaluation.reports import stress_test
 
     check_file(output, force=force)
-    fitted, (rows,) = load_environments(model, [table], target)
+    fitted, (rows,), *_ = load_environments(model, [table], target)
     with warnings_as_lines(), working("resampling rows for each feature"):
-        probability = fitted.estimator.predict_proba(rows.X)[:, 1]
-        found = stress_test(probability, rows.X, rows.y, random_state=seed)
+        found = stress_test(
+            fitted.expected(rows.X), fitted.numbers(rows.X), rows.y, random_state=seed
+        )
     write_csv(found.to_frame(), output, force=force)
     _show(found)
     if output is not None:

@@ -55,7 +55,7 @@ def weights(
         say("no --target was named: every column is balanced, an outcome among them too")
     with warnings_as_lines(parameter_options(balancer)), working("balancing"):
         features = frame if target is None else frame.drop(columns=target)
-        encoder = TableEncoder(overlap=overlap, dichotomize="mean").fit(features)
+        encoder = TableEncoder(overlap=overlap, dichotomize=balancer.dichotomize).fit(features)
         outcome = () if method == "gbr" else (learn_target(frame[target]).encode(frame[target]),)
         balancer.fit(encoder.encode(features)[0], *outcome)
     w = getattr(balancer, "weights_" if method == "gbr" else "sample_weight_")

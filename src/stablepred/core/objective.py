@@ -65,7 +65,7 @@ def prediction(sample: Sample, w: Tensor, row_losses: Tensor) -> tuple[Tensor, T
 
 
 def reconstruction(sample: Sample, w: Tensor, row_errors: Tensor) -> tuple[Tensor, Tensor]:
-    """L_AE = sum_i mass_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18)."""
+    """L_AE = sum_i mass_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18); numbers as 1/2 + x/6."""
     return sample.total((sample.mass * w.square()) @ row_errors), 2 * w * row_errors
 
 
@@ -95,7 +95,7 @@ def row_losses_and_errors(
     if network is None:
         return outcome.losses(head.scores(sample.features), sample.y), None
     phi = network.encode(sample.x)
-    errors = (sample.x - network.decode(phi)).square().sum(1)
+    errors = (sample.targets - network.decode(phi)).square().sum(1)
     return outcome.losses(head.scores(phi), sample.y), errors
 
 
@@ -171,6 +171,7 @@ class NetworkLoss:
     ) -> None:
         self.sample, self.strengths, self.outcome = sample, strengths, outcome
         self.x, self.v = sample.x.T.contiguous(), sample.mass * w
+        self.targets = sample.targets.T.contiguous()
         self.error_slopes = 2 * strengths.reconstruction * sample.mass * w.square()
 
     @torch.no_grad()
@@ -185,7 +186,7 @@ class NetworkLoss:
         for matrix, bias in zip(matrices, biases, strict=True):
             hidden.append(torch.addmm(bias[:, None], matrix, hidden[-1]).sigmoid_())
         depth = len(network.encoder)
-        phi, misses = hidden[depth], hidden[-1] - self.x
+        phi, misses = hidden[depth], hidden[-1] - self.targets
         scores = head.beta @ phi + head.intercept  # (n,)
         slopes = misses * self.error_slopes
         loss = self.v @ self.outcome.losses(scores, y)

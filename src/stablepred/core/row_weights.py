@@ -13,11 +13,11 @@ class RowWeights:
     """The weights of a sample's rows as omega, with omega^2 = mass * w (the paper's W).
 
     Never negative, and never below the floor on the effective share: an update that would cross
-    it stops there.
+    it stops there, and from then on a penalty leads along the floor.
     """
 
     def __init__(self, sample: Sample, least_share: float) -> None:
-        self.sample, self.least_share, self.floored = sample, least_share, False
+        self.sample, self.least_share, self.penalty = sample, least_share, 0.0
         self.omega = sample.mass.sqrt()
         self.block = Block([self.omega], total=sample.total)
 
@@ -25,6 +25,11 @@ class RowWeights:
     def w(self) -> Tensor:
         """Balancing weights, with a mean near one."""
         return self.omega.square() / self.sample.mass
+
+    @property
+    def floored(self) -> bool:
+        """Whether an update met the floor."""
+        return self.penalty > 0
 
     def move_to(self, w: Tensor) -> None:
         """Stand at given weights."""
@@ -34,41 +39,59 @@ class RowWeights:
         """Take some steps that lower ``loss(w)``, whose gradient is in mass * w."""
 
         def evaluate() -> tuple[Tensor, list[Tensor]]:
-            value, gradient = loss(self.w)
+            w = self.w
+            value, gradient = loss(w)
+            if self.penalty:
+                excess, slope = self._excess(w)
+                value = value + self.penalty * excess.square()
+                gradient = gradient + 2 * self.penalty * excess * slope
             return value, [2 * self.omega * gradient]
 
         before = self.omega.clone()
         value = self.block.lower(evaluate, again=again)
-        if effective_share(self.sample, self.w) >= self.least_share:
+        if self._is_inside():
             return value
-        self.floored = True
-        farthest = self._farthest(before)
-        old, value = (self._value_at(evaluate, omega) for omega in (before, farthest))
+        if not self.penalty:  # from now on: the same steps again, along the floor
+            old = self._value_at(evaluate, before)
+            self.penalty = max(1.0, abs(old))
+            value = self.block.lower(evaluate)
+            if self._is_inside():
+                return value
+        inside = self._mix_until_inside()
+        old, value = (self._value_at(evaluate, omega) for omega in (before, inside))
         return self._value_at(evaluate, before) if value > old else value
+
+    def _is_inside(self) -> bool:
+        return bool(effective_share(self.sample, self.w) >= self.least_share)
+
+    def _excess(self, w: Tensor) -> tuple[Tensor, Tensor]:
+        """How far 1 / effective share is above its bound, relative to it; its gradient in v."""
+        first, second = self.sample.totals(self.sample.mass @ w, self.sample.mass @ w.square())
+        ratio = self.least_share * second / first.square()
+        slope = 2 * self.least_share * (w / first.square() - second / first**3)
+        over = (ratio > 1).to(w.dtype)
+        return over * (ratio - 1), over * slope
 
     def _value_at(self, evaluate: Evaluate, omega: Tensor) -> float:
         self.block.move_to([omega])
         return float(evaluate()[0])
 
-    def _farthest(self, before: Tensor) -> Tensor:
-        """The farthest point between ``before`` and here that keeps the effective share."""
-        step = self.omega - before
-        low, high = 0.0, 1.0
-        for _ in range(40):
-            middle = (low + high) / 2
-            w = (before + middle * step).square() / self.sample.mass
-            enough = effective_share(self.sample, w) >= self.least_share
-            low, high = (middle, high) if enough else (low, middle)
-        return before + low * step
+    def _mix_until_inside(self) -> Tensor:
+        """Omega of the weights mixed with equal ones, until the share is the least allowed."""
+        mean = self.sample.total(self.sample.mass @ self.w)
+        spread = 1 / effective_share(self.sample, self.w) - 1
+        part = ((1 / self.least_share - 1) / spread).sqrt() * (1 - 1e-12)
+        w = mean + part * (self.w - mean)
+        return torch.copysign((self.sample.mass * w).sqrt(), self.omega)
 
     def state(self) -> State:
         """Everything that the next update depends on."""
-        return self.block.state() | {"floored": self.floored}
+        return self.block.state() | {"penalty": self.penalty}
 
     def restore(self, state: State) -> None:
         """Go on from a state."""
         self.block.restore(state)
-        self.floored = state["floored"]
+        self.penalty = state["penalty"]
 
 
 def scale_to_mean_one(sample: Sample, w: Tensor) -> Tensor:

@@ -103,6 +103,11 @@ class BalanceReport:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.to_frame(), "\n".join(str(self).splitlines()[-2:]))
+
 
 def _find_worst(table: pd.DataFrame) -> WorstPair:
     gaps = table.to_numpy()

@@ -20,8 +20,8 @@ from scipy.special import expit
 from scipy.stats import chi2, norm
 from torch import Tensor
 
+from stablepred.core.ridge import fit_ridge
 from stablepred.evidence.base import FloatArray, Scores
-from stablepred.heads.ridge import fit_ridge
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample

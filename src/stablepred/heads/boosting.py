@@ -35,6 +35,10 @@ class Boosting:
 
     def path(self, sample: Sample) -> Iterator["Trees"]:
         """One model."""
+        yield self.take_step(sample, 0)
+
+    def take_step(self, sample: Sample, step: int) -> "Trees":
+        """The model."""
         kinds = {
             "binary": HistGradientBoostingClassifier,
             "gaussian": HistGradientBoostingRegressor,
@@ -51,7 +55,7 @@ class Boosting:
         # Small trees are built faster by one thread than by several that wait for each other.
         with threadpool_limits(1 if x.size < LARGE else None, "openmp"):
             model.fit(x, y, sample_weight=weight)
-        yield extract_trees(model, self.outcome)
+        return extract_trees(model, self.outcome)
 
 
 def repeat_rows(sample: Sample) -> tuple[FloatArray, FloatArray, FloatArray]:

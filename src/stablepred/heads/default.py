@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from stablepred.core.ridge import Linear, Pairwise, Threeway, screen_triples
 from stablepred.heads.boosting import Boosting
 from stablepred.heads.folds import Folds, Model
-from stablepred.heads.ridge import Linear, Pairwise
 from stablepred.io.save import storable
 from stablepred.sample import Sample
 
@@ -29,6 +29,10 @@ class Form(Protocol):
 
     def path(self, sample: Sample) -> Iterator[Any]:
         """Models from the simplest on."""
+        ...
+
+    def take_step(self, sample: Sample, step: int) -> Any:
+        """The model at one step of the path."""
         ...
 
 
@@ -109,21 +113,21 @@ class Fitted:
     on_folds: tuple[Model, ...] = ()  # empty where no row can be held out
 
 
-def fit_default(sample: Sample, folds: Folds) -> Fitted:
-    """Linear or with products, mixed with a small boosting where that helps."""
-    if folds.outcome.name == "multinomial":
-        return _fit_classes(sample, folds, fit_default)
-    if sample.n_features == 0:
-        constant = Constant(float(sample.mass @ sample.y))
-        on_folds: tuple[Model, ...] = tuple(
-            Constant(float(part.mass @ part.y)) for part in folds.train
-        )
-        held_out = folds.predict(on_folds, sample.x) if on_folds else constant.predict(sample.y)
-        return Fitted(constant, held_out, on_folds)
-    base = fit_base(sample, folds)
-    if folds.is_empty:
+def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
+    """The base model, mixed with a small boosting where that helps."""
+    if folds.is_empty or sample.n_features == 0:
         return base
-    trees = fit_path(Boosting(folds.outcome), sample, folds)
+    if folds.outcome.name == "multinomial":
+        return _mix(base, _fit_classes(sample, folds, _fit_boosting), folds)
+    return _mix(base, _fit_boosting(sample, folds), folds)
+
+
+def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
+    return fit_path(Boosting(folds.outcome), sample, folds)
+
+
+def _mix(base: Fitted, trees: Fitted, folds: Folds) -> Fitted:
+    """The mixture of least held-out loss, if that is clearly less than the base model's."""
     mixed = [(1 - share) * base.held_out + share * trees.held_out for share in SHARES]
     losses = [folds.losses(means) for means in mixed]
     best = int(np.argmin([folds.mean(loss) for loss in losses]))
@@ -136,15 +140,33 @@ def fit_default(sample: Sample, folds: Folds) -> Fitted:
 
 
 def fit_base(sample: Sample, folds: Folds) -> Fitted:
-    """The linear model, or the one with products where that is clearly better."""
+    """The linear model, or one with products of two or three where that is clearly better."""
+    if sample.n_features == 0:
+        return _fit_constant(sample, folds)
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_base)
     linear = fit_path(Linear(folds.outcome), sample, folds)
     if folds.is_empty:
         return linear
     pairs = fit_path(Pairwise(folds.outcome), sample, folds)
-    gain = folds.losses(linear.held_out) - folds.losses(pairs.held_out)
-    return pairs if folds.exceeds(gain, CLEARLY) else linear
+    best = _take_if_clearly_better(pairs, linear, folds)
+    form = Pairwise(folds.outcome).prepare(sample)
+    if screen_triples(form, sample):
+        triples = fit_path(Threeway(folds.outcome), sample, folds)
+        best = _take_if_clearly_better(triples, best, folds)
+    return best
+
+
+def _take_if_clearly_better(richer: Fitted, simpler: Fitted, folds: Folds) -> Fitted:
+    gain = folds.losses(simpler.held_out) - folds.losses(richer.held_out)
+    return richer if folds.exceeds(gain, CLEARLY) else simpler
+
+
+def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
+    constant = Constant(float(sample.mass @ sample.y))
+    on_folds: tuple[Model, ...] = tuple(Constant(float(part.mass @ part.y)) for part in folds.train)
+    held_out = folds.predict(on_folds, sample.x) if on_folds else constant.predict(sample.y)
+    return Fitted(constant, held_out, on_folds)
 
 
 def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fitted]) -> Fitted:
@@ -178,8 +200,7 @@ def fit_path(family: Family, sample: Sample, folds: Folds) -> Fitted:
 
 def _take_step(family: Family, sample: Sample, step: int) -> Any:
     """The model at one step of the path, on all rows."""
-    path = family.prepare(sample).path(sample)
-    return next(model for k, model in enumerate(path) if k == step)
+    return family.prepare(sample).take_step(sample, step)
 
 
 def _move_to_usual(folds: Folds, losses: Sequence[Tensor], best: int, usual: int) -> int:

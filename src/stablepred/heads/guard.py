@@ -34,6 +34,7 @@ ALL, WITHOUT_NOISY, STABLE_ALONE = "all variables", "without the noisy", "stable
 SUFFICIENT = "sufficient"
 
 Fit = Callable[[Sample, Folds], Fitted]
+Finish = Callable[[Sample, Folds, Fitted], Fitted]
 
 
 @storable
@@ -60,6 +61,11 @@ class Decision:
         table = self.candidates.to_string(index=False, float_format="%.3f", na_rep="")
         return f"{table}\nchosen: {self.chosen}. {self.reason}"
 
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.candidates, f"{self.chosen}: {self.reason}", index=False)
+
 
 @dataclass(frozen=True, eq=False)
 class Choice:
@@ -75,6 +81,7 @@ class Guard:
     """Fits candidates and compares them.
 
     ``variables`` has one column per variable of ``sample``, and the verdict is about those.
+    ``fit`` makes the models that are compared, ``finish`` the one in use from the best of them.
     """
 
     sample: Sample
@@ -82,6 +89,7 @@ class Guard:
     folds: Folds
     verdict: Verdict
     fit: Fit
+    finish: Finish
     seed: int
     unit: float = 1.0  # of the outcome, for the errors in the decision
 
@@ -92,20 +100,28 @@ class Guard:
         reason = self._reason_to_keep_all(whole)
         if reason:
             return self._keep_all(whole, reason)
-        reclaimed = self._find_sufficient(whole)
-        if reclaimed is None:
-            stable, noisy = self.verdict.stable, self.verdict.noisy
-            masks = {ALL: everything, WITHOUT_NOISY: ~noisy, STABLE_ALONE: stable}
-        else:
+        stable, noisy = self.verdict.stable, self.verdict.noisy
+        masks = {ALL: everything, WITHOUT_NOISY: ~noisy, STABLE_ALONE: stable}
+        fits = {ALL: whole, STABLE_ALONE: self._fit_on(stable, self.fit)}
+        reclaimed = self._find_sufficient(fits)
+        if reclaimed is not None:
             masks = {SUFFICIENT: reclaimed, ALL: everything}
         distinct: dict[bytes, str] = {}
-        for name, mask in masks.items():
-            distinct.setdefault(mask.tobytes(), name)
-        masks = {name: masks[name] for name in distinct.values()}
-        fits = {n: whole if m.all() else self._fit_on(m, self.fit) for n, m in masks.items()}
+        for name in [
+            name for name in (ALL, STABLE_ALONE, SUFFICIENT, WITHOUT_NOISY) if name in masks
+        ]:
+            distinct.setdefault(masks[name].tobytes(), name)
+        masks = {name: mask for name, mask in masks.items() if name in distinct.values()}
+        fits = {n: fits[n] if n in fits else self._fit_on(m, self.fit) for n, m in masks.items()}
         table = self._compare(masks, fits)
         best = self._best(table)
-        return Choice(Decision(table, best, self._explain(table, best)), fits[best], masks[best])
+        decision = Decision(table, best, self._explain(table, best))
+        return self._take(decision, masks[best], fits[best])
+
+    def _take(self, decision: Decision, used: BoolArray, fitted: Fitted) -> Choice:
+        columns = self.columns_of(used)
+        sample, folds = self.sample.restrict(columns), self.folds.restrict(columns)
+        return Choice(decision, self.finish(sample, folds, fitted), used)
 
     def follow(self) -> Choice:
         """Leave out what is called noisy, without a comparison."""
@@ -114,7 +130,8 @@ class Guard:
         name = ALL if used.all() else WITHOUT_NOISY
         row = {"candidate": name, "n_variables": int(used.sum()), "error": self._error(fitted)}
         table = pd.DataFrame([row | {"error_redrawn": np.nan, "expected": np.nan}])
-        return Choice(Decision(table, name, "The verdict was followed unguarded."), fitted, used)
+        decision = Decision(table, name, "The verdict was followed without the guard.")
+        return self._take(decision, used, fitted)
 
     def columns_of(self, used: BoolArray) -> BoolArray:
         """The columns of the sample that belong to some variables."""
@@ -131,7 +148,7 @@ class Guard:
         used = np.ones(self.variables.n_features, dtype=bool)
         row = {"candidate": ALL, "n_variables": len(used), "error": self._error(whole)}
         table = pd.DataFrame([row | {"error_redrawn": np.nan, "expected": np.nan}])
-        return Choice(Decision(table, ALL, reason), whole, used)
+        return self._take(Decision(table, ALL, reason), used, whole)
 
     def _reason_to_keep_all(self, whole: Fitted) -> str:
         """Why nothing is left out; empty where other candidates are worth a fit."""
@@ -220,18 +237,18 @@ class Guard:
 
     # --- a few more variables that say all there is to say ---
 
-    def _find_sufficient(self, whole: Fitted) -> BoolArray | None:
+    def _find_sufficient(self, fits: dict[str, Fitted]) -> BoolArray | None:
         """The stable variables and at most three more that say what all say, if there are any.
 
         Under selection on the outcome every selected variable adds to what the causes say. Where a
         few bring back all that was lost, the outcome does not depend on the rest given them, and it
         is the verdict on those few that was wrong. Two noisy variables must stay out for each.
         """
-        verdict, folds = self.verdict, self.folds
+        verdict, folds, whole = self.verdict, self.folds, fits[ALL]
         if folds.outcome.name == "multinomial":
             return None
         chosen = verdict.stable.copy()
-        fitted = self._fit_on(chosen, fit_base)
+        fitted = fits[STABLE_ALONE] if self.fit is fit_base else self._fit_on(chosen, fit_base)
         loss = folds.mean(folds.losses(whole.held_out))
         lost = folds.mean(folds.losses(fitted.held_out)) - loss
         if not folds.exceeds(folds.losses(fitted.held_out) - folds.losses(whole.held_out), LARGER):

@@ -1,4 +1,4 @@
-"""Sections on the model itself: balance, weights, effects of the features, and the run."""
+"""Sections on the model itself: the variables it uses and why, balance, and the run."""
 
 from collections.abc import Sequence
 
@@ -8,17 +8,13 @@ import pandas as pd
 from stablepred._text import count_noun, join_words, label, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts
-from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
-from stablepred.html.page import Figure, Format, Section, Table, table_of
+from stablepred.html.figures import make_figure
+from stablepred.html.page import Block, Format, Section, Table, table_of
+from stablepred.plotting.balance import BalanceDisplay
+from stablepred.plotting.effects import VariableEffectsDisplay
 
 WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
-
-
-def model_sections(facts: ModelFacts) -> list[Section]:
-    """Balance and effects, as far as the model has them."""
-    sections = [balance_section(facts.balance)] if facts.balance is not None else []
-    return sections + ([_effects_section(facts.effects)] if facts.effects is not None else [])
 
 
 def balance_section(report: BalanceReport) -> Section:
@@ -30,84 +26,87 @@ def balance_section(report: BalanceReport) -> Section:
     change = f"{number(before)} before, {number(after)} after"
     title = f"Weighting {verb} the worst imbalance: {change}"
     text = [
-        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: the mean of "
-        "k among rows where j is 1 minus its mean among rows where j is 0, as shares.",
+        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
+        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j.",
         f"Under the weights {report.n_rows:,} rows are as precise as "
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
         f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
     ]
-    return Section("balance", "Balance", title, text, [[_love_plot(report), _worst_pairs(report)]])
-
-
-def _love_plot(report: BalanceReport) -> Figure:
-    """Largest absolute imbalance of each treatment, the largest before first."""
-    looks = {"before": ("ring", "c-constant"), "after": ("circle", "c-model")}
-    frame = report.to_frame().sort_values("largest_before", ascending=False, kind="stable")
-    caption = "Largest absolute imbalance per treatment, largest before weighting first."
-    if len(frame) > MOST_ROWS:
-        caption += f" The worst {MOST_ROWS} of {len(frame):,} treatments."
-    rows = []
-    for name, row in frame.head(MOST_ROWS).iterrows():
-        ends = {when: float(row[f"largest_{when}"]) for when in looks}
-        marks = [Mark(v, *looks[when], f"{when} {number(v)}") for when, v in ends.items()]
-        rows.append(Row(str(name), marks, (ends["before"], ends["after"])))
-    description = "Imbalance per treatment before and after weighting"
-    drawing = row_chart(rows, "largest absolute imbalance", description, zero=True)
-    return Figure(drawing, caption, [legend_item(when, *look) for when, look in looks.items()])
+    figure = make_figure(
+        BalanceDisplay(report).plot,
+        "Imbalance per treatment before and after weighting",
+        "Largest absolute imbalance per treatment, largest before weighting first.",
+        len(report.after),
+    )
+    return Section("balance", "Balance", title, text, [[figure, _worst_pairs(report)]])
 
 
 def _worst_pairs(report: BalanceReport) -> Table:
     first, gaps = report.before.to_numpy(), report.after.to_numpy()
-    names = [label(name) for name in report.after.index]
+    names = [label(name, 22) for name in report.after.index]
     order = np.argsort(-np.abs(gaps), axis=None, kind="stable")[:WORST_PAIRS]
     pairs = [(j, k) for j, k in zip(*np.unravel_index(order, gaps.shape), strict=True) if j != k]
     rows = [[names[j], names[k], signed(first[j, k]), signed(gaps[j, k])] for j, k in pairs]
     return Table("The worst pairs after weighting", ["treatment", "on", "before", "after"], rows)
 
 
-VERDICTS = {
-    "stable": ("circle", "c-model"),
-    "undecided": ("ring", "c-model"),
-    "noisy": ("ring", "c-constant"),
-}
-
-
-def _effects_section(effects: pd.DataFrame) -> Section:
-    """Effects of the features with intervals and verdicts."""
-    stable = int((effects["verdict"] == "stable").sum())
-    title = f"{stable:,} of {count_noun(len(effects), 'feature')} are called stable"
-    text = [
-        "Effect: the weighted mean of the outcome where the feature is 1 minus where it is 0, on "
-        "the training rows under the weights. The verdict is the model's own; the table has all "
-        "the evidence it is based on."
-    ]
+def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
+    """What the model uses, what it leaves out, and why; effects with intervals and verdicts."""
+    name, n = label(facts.name), count_noun(len(effects), "variable")
+    title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
     if "used" in effects:
-        used = effects.loc[effects["used"].astype(bool), "feature"]
-        title += f"; the model uses {len(used):,}"
-        if 0 < len(used) < len(effects):
-            text.append(f"Used: {join_words(list(map(label, used)), most=20)}.")
+        title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
+    text = [] if facts.decision is None else [str(facts.decision.reason)]
+    text += [_list_names(effects, *group) for group in VERDICTS]
+    text.append(
+        "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
+        "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
+    )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = ordered.set_index("feature").rename(columns=lambda c: str(c).replace("_", " "))
-    frame.insert(0, "verdict", frame.pop("verdict"))
+    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
+    for column in ("used", "verdict"):  # first the verdict, then whether it was followed
+        if column in frame:
+            frame.insert(0, column, frame.pop(column))
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["used"] = lambda value: "yes" if value else "no"
-    table = table_of(frame, "Effect, interval and evidence per feature", formats)
-    return Section("effects", "Features", title, text, [[_effects_figure(ordered), table]])
+    table = table_of(frame, "Effect, interval and evidence per variable", formats)
+    figure = make_figure(
+        VariableEffectsDisplay(effects).plot,
+        "Effect of each variable with its interval",
+        "Effects with intervals, the largest first.",
+        len(effects),
+    )
+    rows: list[list[Block]] = [[figure, table]]
+    if facts.decision is not None:
+        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
+        rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
+    return Section("variables", "What it uses", title, [line for line in text if line], rows)
 
 
-def _effects_figure(effects: pd.DataFrame) -> Figure:
-    caption = "Effects with intervals, the largest first."
-    if len(effects) > MOST_ROWS:
-        caption += f" The first {MOST_ROWS} of {len(effects):,} features; the table has all."
-    rows = []
-    for _, row in effects.head(MOST_ROWS).iterrows():
-        effect, low, high = row[["effect", "low", "high"]]
-        hint = f"{signed(effect)} ({signed(low)} to {signed(high)})"
-        look = VERDICTS.get(row["verdict"], VERDICTS["undecided"])
-        rows.append(Row(str(row["feature"]), [Mark(effect, *look, hint, low, high)]))
-    drawing = row_chart(rows, "effect", "Effect of each feature with its interval", zero=True)
-    met = {"stable", "noisy", *effects["verdict"]}
-    return Figure(drawing, caption, [legend_item(v, *VERDICTS[v]) for v in VERDICTS if v in met])
+def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns=lambda name: str(name).replace("_", " "))
+
+
+# Verdict, whether used, and what it means.
+VERDICTS = [
+    ("stable", True, "Used, called stable: the evidence is that they bear on the outcome"),
+    ("undecided", True, "Used, undecided: the evidence is too weak either way"),
+    ("noisy", True, "Used although called noisy: their tie to the outcome may not hold elsewhere"),
+    ("noisy", False, "Left out, called noisy: their tie to the outcome may not hold elsewhere"),
+    ("undecided", False, "Left out, undecided: the evidence is too weak either way"),
+    ("stable", False, "Left out although called stable"),
+    ("constant", False, "Left out, the same in every training row"),
+]
+MOST_NAMES = 60
+
+
+def _list_names(effects: pd.DataFrame, verdict: str, used: bool, meaning: str) -> str:
+    """The variables with this verdict and fate, by name; empty where there are none."""
+    if "used" not in effects:
+        return ""
+    found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
+    names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
+    return f"{meaning} ({len(found):,}). {names}." if len(found) else ""
 
 
 def run_section(facts: ModelFacts, run: RunFacts, remarks: list[str]) -> Section:

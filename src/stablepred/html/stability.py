@@ -1,42 +1,59 @@
 """The page of a stability report."""
 
+from functools import partial
+
 import pandas as pd
 
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
+from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import methods_title
-from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, method_styles, row_chart
-from stablepred.html.model import model_sections, run_section
+from stablepred.html.drop import drop_section
+from stablepred.html.figures import make_figure
+from stablepred.html.model import balance_section, run_section, variables_section
 from stablepred.html.page import Block, Figure, Format, Page, Section, Table, table_of
+from stablepred.plotting.errors import EnvironmentErrorsDisplay
+from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 
 SLIGHT = 0.02  # harm below this share of the error is not worth a title
+VISIBLE = 0.001  # harm below this is not worth a mark
+PLAIN_WORDS = {
+    "Average_Error": "Average error",
+    "Stability_Error": "How much errors differ between groups",
+    "Worst_Error": "Largest error",
+}
 
 
-def stability_page(report: StabilityReport) -> Page:
-    """All that a stability report has to show."""
+def stability_page(report: StabilityReport, drop: DropReport | None = None) -> Page:
+    """All that a stability report has to show, and what a change in loss comes from."""
+    facts = report.facts
     sections = [_errors_section(report), _methods_section(report)]
+    if drop is not None:
+        sections.append(drop_section(drop))
+    if facts.effects is not None:
+        sections.append(variables_section(facts, facts.effects))
     if report.breakers is not None:
         sections.append(_breakers_section(report, report.breakers))
-    sections += model_sections(report.facts)
+    if facts.balance is not None:
+        sections.append(balance_section(facts.balance))
     sections.append(run_section(report.facts, report.run, _remarks(report)))
     title = f"Stability report of {label(report.facts.name)}"
     return Page(title, report.verdict, _numbers(report), sections, report.run.made)
 
 
 def _numbers(report: StabilityReport) -> list[tuple[str, str, str]]:
-    """The numbers that stand out, beside those of the references."""
+    """The numbers that stand out, in plain words, beside those of what is always at hand."""
     own, summary = report.errors["error"], report.comparison.summary()
-    roles = report.comparison.roles
-    references = {role: name for name, role in roles.items() if role not in ("model", "baseline")}
+    names = {"LR": "logistic regression", "constant": "a constant"}
+    beside = {n: names[role] for n, role in report.comparison.roles.items() if role in names}
     numbers = []
-    for column in ("Average_Error", "Stability_Error"):
-        beside = [f"{r} {number(float(summary[column][name]))}" for r, name in references.items()]
-        numbers.append((column, number(own[column]), ", ".join(beside) or error_name(report.error)))
-    numbers.append(("Worst_Error", number(own["Worst_Error"]), f"in {label(report.worst)}"))
-    share = report.facts.effective_share
-    if share is not None:
-        numbers.append(("Effective share", percent(share), "of the training rows, under weights"))
+    for column, words in PLAIN_WORDS.items():
+        remarks = [f"in {label(report.worst)}"] * (column == "Worst_Error")
+        remarks += [
+            f"{other} {number(float(summary[column].loc[n]))}" for n, other in beside.items()
+        ]
+        numbers.append((words, number(own[column]), ", ".join(remarks)))
     return numbers
 
 
@@ -65,26 +82,13 @@ def _errors_section(report: StabilityReport) -> Section:
 
 
 def _errors_figure(report: StabilityReport) -> Figure:
-    errors, styles = report.comparison.errors, method_styles(report.comparison.roles)
-    own = report.errors.iloc[: -len(SUMMARIES)].reset_index(drop=True)
     whose = f"{percent(report.level)} interval of {label(report.facts.name)}"
-    caption = f"The whisker is the {whose} over the rows."
-    shown = own.index
-    if len(own) > MOST_ROWS:
-        shown = own["error"].sort_values(ascending=False, kind="stable").index[:MOST_ROWS]
-        caption += f" The {MOST_ROWS} environments with the largest errors; the table has all."
-    rows = []
-    for k in shown:
-        marks = [
-            Mark(value, *style, f"{label(method)}: {number(value)}")
-            for (method, style), value in zip(styles.items(), errors.iloc[:, k], strict=True)
-        ]
-        marks[0] = marks[0]._replace(low=own["low"][k], high=own["high"][k])
-        rows.append(Row(str(errors.columns[k]), marks[::-1]))
-    error = error_name(report.error)
-    description = f"{error} by environment, one mark per method"
-    drawing = row_chart(rows, error, description, joined=len(errors) > 1)
-    return Figure(drawing, caption, [legend_item(name, *style) for name, style in styles.items()])
+    return make_figure(
+        lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
+        f"{error_name(report.error)} by environment, one mark per method",
+        f"The line through a mark is the {whose} over the rows.",
+        report.comparison.errors.shape[1],
+    )
 
 
 def _errors_table(report: StabilityReport) -> Table:
@@ -92,7 +96,9 @@ def _errors_table(report: StabilityReport) -> Table:
     error, blank = error_name(report.error), [""] * len(SUMMARIES)
     frame = pd.DataFrame(index=own.index.rename("environment"))
     frame["rows"] = [*map("{:,}".format, environments["rows"]), *blank]
-    frame["y\u00a0=\u00a01"] = [*map(percent, environments["positive"]), *blank]
+    show, mean = (percent, "y\u00a0=\u00a01") if report.run.binary else (number, "mean of y")
+    frame[mean] = [*map(show, environments["positive"]), *blank]
+    frame["predicted"] = [*map(show, own["predicted"].dropna()), *blank]
     frame[error] = own["error"]
     frame[f"{report.level:.0%} interval"] = list(map(interval, own["low"], own["high"]))
     return table_of(frame, f"{error} of {label(report.facts.name)}", summary=len(SUMMARIES))
@@ -122,23 +128,26 @@ def _methods_section(report: StabilityReport) -> Section:
 def _about_methods(report: StabilityReport) -> list[str]:
     """What the references are, and what is missing."""
     comparison, train = report.comparison, report.run.train
-    if train is None:
+    if "constant" not in comparison.roles.values():
         return [
-            "Without the training environment (train=...) there is no logistic regression and no "
-            "constant to compare with."
+            "The model keeps no references, and without the training environment (train=...) "
+            "there is no logistic regression and no constant to compare with."
         ]
     meanings = {
-        "LR": "LR is scikit-learn's LogisticRegression with its defaults, on the same columns",
-        "constant": "the constant predicts the base rate for every row",
-        "oracle": "the oracle is a logistic regression on the features known to be stable",
+        "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
+        "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out "
+        "rows",
+        "constant": "the constant predicts the training mean for every row",
+        "oracle": "the oracle is the same kind of model on the features known to be stable",
     }
     known = [text for role, text in meanings.items() if role in comparison.roles.values()]
-    about = [f"All fitted on {label(train[0])}: {'; '.join(known)}."]
+    where = "the training rows" if train is None else label(train[0])
+    about = [f"All fitted on {where}: {'; '.join(known)}."]
     if comparison.line is not None:
         about.append(
-            "Shrunk LR is LR pulled step by step to the constant: a method helps only if no step "
-            "of it is smaller in both average and stability. The gap closed is the share of the "
-            "way from LR to the oracle; more than 100 % is beyond it."
+            "Shrunk LR is the linear model pulled step by step to the constant: a method helps "
+            "only if no step of it is smaller in both average and stability. The gap closed is the "
+            "share of the way from LR to the oracle; more than 100 % is beyond it."
         )
     return [*about, *comparison.notes]
 
@@ -158,14 +167,6 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         f"outcome: once as it is there, once as it is in {there}, the best. Harm is what the error "
         "falls by from the one to the other."
     )
-    rows = [
-        Row(str(name), [Mark(harm, "circle", "c-model", signed(harm))], (0.0, harm))
-        for name, harm in breakers[["feature", "harm"]].head(MOST_ROWS).itertuples(index=False)
-    ]
-    drawing = row_chart(rows, f"harm ({error})", f"Harm by feature in {here}")
-    caption = "Features, the most harmful first."
-    if len(breakers) > MOST_ROWS:
-        caption += f" The first {MOST_ROWS} of {len(breakers):,}; the table has all."
     names = {
         "harm": "harm",
         "error_redrawn": "error, redrawn",
@@ -176,5 +177,20 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
     frame = breakers.set_index("feature")[list(names)].rename(columns=names)
     signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
     link = "Link: mean of the outcome where the feature is high minus where it is low"
-    blocks: list[Block] = [Figure(drawing, caption), table_of(frame, link, signs)]
+    figures = _harms_figure(breakers, f"harm ({error})", f"Harm by feature in {here}")
+    blocks: list[Block] = [*figures, table_of(frame, link, signs)]
     return Section("breakers", "What breaks it", title, [text], [blocks])
+
+
+def _harms_figure(breakers: pd.DataFrame, scale: str, description: str) -> list[Figure]:
+    """The harms that three decimals can show, if there are any."""
+    shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
+    if shown.empty:
+        return []
+    rows, harm = list(shown["feature"]), shown["harm"].to_numpy()
+    marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
+    caption = "Features, the most harmful first."
+    if len(shown) < min(len(breakers), MOST_ROWS):
+        caption += f" The others change the error by less than {VISIBLE}."
+    draw = partial(draw_rows, Display(), names=rows, series=marks, scale_name=scale, zero=True)
+    return [make_figure(lambda ax: draw(ax=ax), description, caption)]

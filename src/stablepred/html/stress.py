@@ -1,12 +1,15 @@
 """The page of a stress test: what happens when one feature at a time changes its link."""
 
+from typing import Any
+
 import pandas as pd
 
 from stablepred._text import error_name, interval, label, number, percent
 from stablepred.evaluation.stress import StressReport
-from stablepred.html.charts import MOST_ROWS, Mark, Row, legend_item, row_chart
+from stablepred.html.figures import make_figure
 from stablepred.html.model import run_section
 from stablepred.html.page import Block, Figure, Page, Section, table_of
+from stablepred.plotting.rows import MOST_ROWS, QUIET, ROLES, Display, Marks, draw_rows
 
 
 def stress_page(report: StressReport) -> Page:
@@ -55,20 +58,19 @@ def _stress_section(report: StressReport) -> Section:
 
 
 def _figure(report: StressReport, by_rate: pd.DataFrame) -> Figure:
-    errors, error = report.errors, error_name(report.error)
-    rows = []
-    for k, (feature, row) in enumerate(errors.head(MOST_ROWS).iterrows()):
-        hint = f"worst {number(row['worst'])} at rate {row['worst_rate']:g}"
-        worst = Mark(row["worst"], "circle", "c-model", hint, row["low"], row["high"])
-        rows.append(Row(str(feature), [worst], (by_rate.iloc[k].min(), by_rate.iloc[k].max())))
-    description = f"Worst {error} by feature, the largest first"
-    observed = (report.observed, f"as observed, {number(report.observed)}")
-    drawing = row_chart(rows, error, description, reference=observed)
-    caption = f"The whisker is the {percent(report.level)} interval of the worst error."
-    if len(errors) > MOST_ROWS:
-        caption += f" The worst {MOST_ROWS} of {len(errors):,} features; the table has all."
-    legend = (
-        legend_item("worst error", "circle", "c-model", "whisker"),
-        legend_item("errors over all rates", "", "", "span"),
+    top, rates = report.errors.head(MOST_ROWS), by_rate.head(MOST_ROWS)
+    series = [
+        Marks("largest error", top["worst"], ROLES["model"], top["low"], top["high"]),
+        Marks("smallest error", rates.min(axis=1), ("o", QUIET), hollow=True),
+    ]
+
+    def draw(ax: Any) -> Display:
+        ax.axvline(report.observed, color=QUIET, lw=1, ls=(0, (3, 3)))
+        return draw_rows(Display(), ax, list(top.index), series, error_name(report.error))
+
+    caption = (
+        f"The dashed line is the error as observed, {number(report.observed)}; the line through a "
+        f"mark is the {percent(report.level)} interval of the largest error."
     )
-    return Figure(drawing, caption, legend)
+    description = f"{error_name(report.error)} by feature, the largest first"
+    return make_figure(draw, description, caption, len(report.errors))

@@ -42,7 +42,7 @@ def storable(cls: T) -> T:
 def find_class(name: str) -> type | None:
     """The class that is stored under this name."""
     if name not in _classes:  # perhaps its module is not imported yet
-        for face in map(import_module, ("stablepred", "stablepred.data")):
+        for face in map(import_module, ("stablepred", "stablepred.data", "stablepred.baselines")):
             for public in face.__all__:
                 getattr(face, public)
     return _classes.get(name) or find_sklearn_class(name)

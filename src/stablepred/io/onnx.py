@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from stablepred._extras import require
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.io.atomic import write_file
@@ -30,12 +31,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool =
     Where there are encoders, ``on_embedding`` says whether ``coef_`` multiplies their embedding or
     the features.
     """
-    try:
-        import onnx
-    except ImportError as error:
-        raise InputError(
-            "to_onnx needs ONNX, which is not installed: pip install 'stablepred[onnx]'."
-        ) from error
+    onnx = require("onnx", "to_onnx")
     try:
         check(model)
     except ValueError as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -203,6 +203,8 @@ def check_balancing_parameters(estimator: Any) -> None:
         )
     check_one_of(estimator, "refit", ("auto", False, "weighted"))
     check_one_of(estimator, "order", (1, 2))
+    if isinstance(estimator.cv, Real):
+        check_at_least(estimator, "cv", 2, integer=True)
     check_one_of(estimator, "fit_intercept", (True, False))
     if isinstance(estimator.l1, str):
         check_one_of(estimator, "l1", ("auto",))

@@ -134,7 +134,7 @@ def check_selection(model: Any) -> None:
         raise ValueError(f"the masks must be {p} booleans")
     if len(attribute(model, "variables_")) != p:
         raise ValueError(f"variables_ must have one row for each of {p} columns")
-    if vars(attribute(model, "encoder_")).get("variables_") is None:
+    if vars(attribute(model, "encoder_")).get("columns_") is None:
         raise ValueError("encoder_ must be fitted")
 
 

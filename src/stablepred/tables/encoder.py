@@ -15,7 +15,8 @@ from stablepred._validation import check_sample_weight, fit_atomically
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import n_features
-from stablepred.tables.columns import Column, NumberColumn, TextColumn, learn_column
+from stablepred.tables.columns import Column, NumberColumn, TextColumn, typed
+from stablepred.tables.learning import learn_column
 from stablepred.tables.messages import (
     Note,
     check_columns,
@@ -40,7 +41,7 @@ TOPICS = {
     "unseen average": "never seen in training, taken as an average row",
     "stray": "not finite numbers, counted as missing",
     "missing": "missing values, each column with a feature 'is missing' of its own",
-    "imputed": "missing values, taken as the median",
+    "imputed": "missing values, taken as the mean",
     "new missing": "missing here but never in training, taken as none of the known values",
     "new missing average": "missing values, too few for a feature, taken as an average row",
     "rare": "values in few rows, counted together as 'is rare'",
@@ -169,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @classmethod
     def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
         """An encoder from columns that were learned elsewhere."""
-        encoder = cls()
+        encoder = cls(dichotomize="mean")
         encoder._take(list(columns), notes)
         encoder._tell(notes)
         return encoder
@@ -221,6 +222,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def encode_array(self, X: Any) -> tuple[NDArray[np.float64], list[Note]]:
         """The same as `encode`, as an array in row-major order."""
         return self._encode(self._named(X))
+
+    def typed(self, X: Any) -> pd.DataFrame:
+        """The columns in use before they are encoded: numbers as floats, text as categories."""
+        frame = self._named(X)
+        used = [part for part, kept in self._parts() if kept.any()]
+        return pd.DataFrame(
+            {part.name: typed(part, frame[part.name]) for part in used}, frame.index
+        )
 
     def _named(self, X: Any) -> pd.DataFrame:
         """New rows as a frame with the columns of training."""

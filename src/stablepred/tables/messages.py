@@ -35,12 +35,13 @@ def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
     )
 
 
-def not_two_values(target: str, found: str, shown: Sequence[str]) -> InputError:
+def not_two_values(target: str, found: str, shown: Sequence[str], other: str = "") -> InputError:
     """The error for an outcome of one value, or of more than two."""
     one = found == "only one value"
     return InputError(
         f"target {target!r} must have two values, but has {found}: {', '.join(shown)}. "
-        + ("Check the column." if one else "Recode it into two values first.")
+        + ("Check the column." if one else "Recode it into two values first")
+        + ("" if one else f", or use {other}." if other else ".")
     )
 
 

@@ -1,7 +1,9 @@
-"""The outcome column of a table: two values, one of which is called 1."""
+"""The outcome column of a table: two values, one of which is called 1; classes; or a number."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,8 +11,24 @@ from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
+from stablepred.tables.columns import STYLES
 from stablepred.tables.messages import in_rows, listed, not_two_values, shorten
-from stablepred.tables.types import BOOLEANS, NUMBER, Categories, format_value, to_categories
+from stablepred.tables.scaled import check_size
+from stablepred.tables.types import (
+    BOOLEANS,
+    NUMBER,
+    Categories,
+    Mask,
+    check_kind,
+    check_style,
+    find_style,
+    format_value,
+    read_numbers,
+    to_categories,
+    to_text,
+)
+
+MOST_LEVELS, MOST_CLASSES = 20, 50  # more different numbers than levels are an amount
 
 
 @storable
@@ -44,13 +62,84 @@ class Target:
             raise ValueError("the two values of a target must differ")
 
 
-def learn_target(column: pd.Series, positive: str | None = None) -> Target:
-    """The two values of an outcome; the last in sorted order is 1, unless ``positive`` says so."""
+@storable
+@dataclass(frozen=True)
+class ClassTarget:
+    """Which column is the outcome, and its values, of which there are more than two."""
+
+    name: str
+    values: list[str]
+
+    def encode(self, column: pd.Series) -> NDArray[np.object_]:
+        """The outcome as it is written; a value that was not there in training is an error."""
+        found = _classes(column)
+        odd = [value for value in found.values if value not in self.values]
+        if odd:
+            raise InputError(
+                f"target {str(column.name)!r} has {_examples(odd)}, which was not there in "
+                f"training, but only {_examples(self.values)}. Recode it, or leave such rows out."
+            )
+        return np.array(found.values, dtype=object)[found.codes]
+
+    def decode(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Predictions as they are."""
+        return labels
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless there are more than two values."""
+        if len(set(self.values)) < max(3, len(self.values)):
+            raise ValueError("the values of a target must differ, and be three or more")
+
+
+@storable
+@dataclass(frozen=True)
+class NumberTarget:
+    """Which column is the outcome, and how its numbers are written."""
+
+    name: str
+    style: str
+
+    def encode(self, column: pd.Series) -> NDArray[np.float64]:
+        """The outcome as numbers; whatever is none is an error."""
+        found = read_numbers(column, self.style)
+        check_size(found.values, str(column.name))
+        if not found.finite.all():
+            raise missing_target(str(column.name), ~found.finite, found.example)
+        return found.values
+
+    def decode(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Predictions as they are."""
+        return numbers
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the style is known."""
+        if self.style not in STYLES:
+            raise ValueError(f"the style of the target must be one of {STYLES}")
+
+
+AnyTarget = Target | ClassTarget | NumberTarget
+
+
+def learn_target(
+    column: pd.Series, positive: str | None = None, *, number: bool | None = None
+) -> AnyTarget:
+    """What an outcome is: two values, more classes, or a number.
+
+    Of two values the last in sorted order is 1, unless ``positive`` says so. A number is what has
+    more than `MOST_LEVELS` different numbers, or numbers that are not whole; or what is said to be
+    one.
+    """
     name = str(column.name)
+    if number:
+        return _learn_number(column)
     values = sorted(_classes(column).values, key=lambda value: (_number(value), value))
-    if len(values) != 2:
+    if number is None and positive is None and len(values) > 2 and _are_amounts(values, column):
+        return _learn_number(column)
+    if not 2 <= len(values) <= MOST_CLASSES or (len(values) > 2 and positive is not None):
         few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
         raise not_two_values(name, few, [_examples(values)])
+    if len(values) > 2:
+        return ClassTarget(name, values)
     if positive is not None:
         wanted = _canonical(positive.strip())
         if wanted not in values:
@@ -62,17 +151,49 @@ def learn_target(column: pd.Series, positive: str | None = None) -> Target:
     return Target(name, *values)
 
 
+def is_missing(column: pd.Series) -> Mask:
+    """Which rows have no outcome."""
+    return to_categories(column).missing
+
+
+def _are_amounts(values: list[str], column: pd.Series) -> bool:
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return False
+    numbers = [value for value in values if any(re.match(p, value) for p in NUMBER.values())]
+    if 2 * len(numbers) < len(values):
+        return False
+    whole = all(re.fullmatch(r"[+-]?\d+", value) for value in numbers)
+    return len(values) > MOST_LEVELS or not whole
+
+
+def _learn_number(column: pd.Series) -> NumberTarget:
+    style = "point"
+    if check_kind(column) == "text":
+        text = to_text(column)
+        style = find_style(text)
+        check_style(text, style, str(column.name))
+    target = NumberTarget(str(column.name), style)
+    if np.ptp(target.encode(column)) == 0:
+        raise not_two_values(target.name, "only one value", [_examples(_classes(column).values)])
+    return target
+
+
 def _classes(column: pd.Series) -> Categories:
     """The values of an outcome, none missing: 1.0 and 1 are the same, and so are TRUE and True."""
     found = to_categories(column)
     if found.missing.any():
-        rows = np.flatnonzero(found.missing)
-        raise InputError(
-            f"target {str(column.name)!r} is missing in {in_rows(len(rows))} (the first is data "
-            f"row {rows[0] + 1}). Fill it in, or remove such rows."
-        )
+        raise missing_target(str(column.name), found.missing)
     index, values = pd.factorize(np.array([*map(_canonical, found.values)], object), sort=True)
     return Categories(values.tolist(), index[found.codes])
+
+
+def missing_target(name: str, rows: Mask, example: str = "", how: str = "") -> InputError:
+    """The error for rows without an outcome."""
+    found = f"is {shorten(example)!r}, no finite number, or missing" if example else "is missing"
+    return InputError(
+        f"target {name!r} {found} in {in_rows(int(rows.sum()))} (the first is data row "
+        f"{int(np.argmax(rows)) + 1}). Fill it in, or leave such rows out{how}."
+    )
 
 
 def _canonical(value: str) -> str:
@@ -91,5 +212,5 @@ def _number(value: str) -> float:
     return float(value) if _is_number(value) else 0.0
 
 
-def _examples(values: list[str]) -> str:
+def _examples(values: Sequence[str]) -> str:
     return listed([repr(shorten(value)) for value in values], 5)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
+from stablepred.tables.arrow import pa, pc
 from stablepred.tables.messages import shorten
 
 FloatArray = NDArray[np.float64]
@@ -111,6 +110,8 @@ def kind_of(column: pd.Series) -> str:
         return "text"
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
+        return "text"
+    if column.isna().all():
         return "text"
     if found in INFERRED:
         return INFERRED[found]

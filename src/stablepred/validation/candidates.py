@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSample
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from stablepred._extras import require
 from stablepred._random import child_seed
-from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning, InputError
+from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning
 
 
 class CandidateSearch(GridSearchCV):
@@ -60,13 +61,7 @@ def search_adaptively(
     ``grid`` holds a list of values or an ``optuna.distributions`` object per parameter; of
     ``criterion`` smaller is better, NaN a failure. If it always raises a ValueError, so does this.
     """
-    try:
-        import optuna
-    except ImportError as error:
-        raise InputError(
-            "sampler='optuna' needs Optuna, which is not installed: "
-            "pip install 'stablepred[optuna]'."
-        ) from error
+    optuna = require("optuna", "sampler='optuna'")
     base, choice = (
         optuna.distributions.BaseDistribution,
         optuna.distributions.CategoricalDistribution,

@@ -1,0 +1,79 @@
+"""Anchor regression (Rothenhaeusler, Meinshausen, Buehlmann, Peters; JRSS B, 2021).
+
+    min_b  ||(I - P)(y - X b)||^2 + gamma ||P (y - X b)||^2
+
+P projects on the anchors, here the indicators of the environments, so that P replaces a column by
+its means within environments; X and y are centred. The minimum is that of least squares with
+X + (sqrt(gamma) - 1) P X in the place of X and likewise for y. gamma = 0 removes what differs
+between environments, 1 is least squares, and a large gamma comes near instrumental variables.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from stablepred._validation import check_at_least, check_sample_weight, fit_atomically, validate
+from stablepred.baselines.linear import LinearRegressor
+from stablepred.baselines.rows import distinct_rows, encode_environments, standardise
+from stablepred.io.save import storable
+
+
+@storable
+class AnchorRegressor(LinearRegressor, BaseEstimator):
+    """Least squares that bounds the error under shifts as seen between environments, and larger.
+
+    Parameters
+    ----------
+    gamma : float, default=5.0
+        How much stronger than in training the shifts are for which the worst error is least.
+
+    Attributes
+    ----------
+    coef_, intercept_ : as in scikit-learn's LinearRegression
+
+    Examples
+    --------
+    >>> from stablepred.baselines import AnchorRegressor
+    >>> X, y = [[0.0], [1.0], [2.0], [4.0]], [0.0, 1.0, 2.0, 4.0]
+    >>> model = AnchorRegressor().fit(X, y, environment=["a", "a", "b", "b"])
+    >>> model.predict([[3.0]]).round(6)
+    array([3.])
+    """
+
+    def __init__(self, gamma: float = 5.0) -> None:
+        self.gamma = gamma
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        environment: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to a number; ``environment`` has the label of every row's environment.
+
+        Without ``environment`` this is least squares, with a warning.
+        """
+        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight, environment))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any) -> None:
+        x, outcome = validate(self, X, y, y_numeric=True)
+        self._check_parameters()
+        weight = check_sample_weight(sample_weight, x)
+        code = encode_environments(self, environment, x, weight)
+        code = np.zeros(len(x), dtype=np.intp) if code is None else code
+        mass, first, _ = distinct_rows(weight, x, outcome, code)
+        z, mean, scale = standardise(np.column_stack([x, outcome])[first], mass)
+        _, group = np.unique(code[first], return_inverse=True)
+        share = np.bincount(group, mass)
+        means = np.stack([np.bincount(group, mass * column) / share for column in z.T], axis=1)
+        pulled = z + (np.sqrt(self.gamma) - 1) * means[group]
+        pulled *= np.sqrt(mass)[:, None]
+        solution = np.linalg.lstsq(pulled[:, :-1], pulled[:, -1], rcond=None)[0]
+        self.coef_ = solution / scale[:-1] * scale[-1]
+        self.intercept_ = float(mean[-1] - mean[:-1] @ self.coef_)
+
+    def _check_parameters(self) -> None:
+        check_at_least(self, "gamma", 0)

@@ -1,0 +1,149 @@
+"""Distributionally robust regression: the worst distribution near that of the training rows.
+
+    min_beta  sup { E_Q loss(beta) : Q near P }  +  l2 ||beta||^2
+
+    chi2   E_P (dQ/dP - 1)^2 <= radius    sup = min_eta eta + sqrt(1 + radius) (E (loss - eta)_+^2)^(1/2)
+    kl     E_Q log dQ/dP <= radius        sup = min_t (log E exp(t loss) + radius) / t
+    cvar   dQ/dP <= 1 / level             sup = min_eta eta + E (loss - eta)_+ / level
+
+Duchi and Namkoong (Annals of Statistics, 2021); Hu and Hong (2013) for KL; Rockafellar and Uryasev
+(2000) for CVaR, the mean over the worst share ``level`` of the rows.
+"""  # noqa: E501
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from stablepred._validation import (
+    FloatArray,
+    check_at_least,
+    check_one_of,
+    check_sample_weight,
+    fit_atomically,
+    validate,
+)
+from stablepred.baselines.linear import (
+    Fit,
+    LinearClassifier,
+    LinearRegressor,
+    Loss,
+    check_solver,
+    fit_worst_case,
+    log_loss,
+    squared_loss,
+)
+from stablepred.baselines.rows import distinct_rows, standardise
+from stablepred.baselines.worst_case import Capped, ChiSquared, KullbackLeibler, WorstCase
+from stablepred.exceptions import InputError
+from stablepred.io.save import storable
+from stablepred.models.entry import encode_outcome
+
+
+class _DRO(BaseEstimator):
+    """The parameters, and the fit to an outcome with a loss."""
+
+    def __init__(
+        self,
+        divergence: str = "chi2",
+        *,
+        radius: float = 0.5,
+        level: float = 0.2,
+        l2: float = 1e-6,
+        max_iter: int = 2000,
+        tol: float = 1e-8,
+    ) -> None:
+        self.divergence = divergence
+        self.radius = radius
+        self.level = level
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _check_parameters(self) -> None:
+        check_one_of(self, "divergence", ("chi2", "cvar", "kl"))
+        check_solver(self)
+        for name, below in {"radius": np.inf, "level": 1.0}.items():
+            check_at_least(self, name, 0)
+            value = getattr(self, name)
+            if not 0 < value < below:
+                raise InputError(
+                    f"{name} must be larger than 0 and less than {below:g}: {value!r}."
+                )
+
+    def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:
+        near: dict[str, WorstCase] = {
+            "chi2": ChiSquared(mass, self.radius),
+            "kl": KullbackLeibler(mass, self.radius),
+            "cvar": Capped(mass, np.full(len(mass), 1 / self.level)),
+        }
+        unit = np.arange(len(mass))
+        return fit_worst_case(self, x, y, mass, loss, near[self.divergence], unit)
+
+
+@storable
+class DROClassifier(LinearClassifier, _DRO):
+    """Logistic regression for the worst distribution near that of the training rows.
+
+    Parameters
+    ----------
+    divergence : {"chi2", "cvar", "kl"}, default="chi2"
+        What "near" means; docs/baselines.md has the formulas.
+    radius : float, default=0.5
+        Of the ball, for chi2 and kl.
+    level : float, default=0.2
+        For cvar: the share of the rows, the worst predicted, that the loss is averaged over.
+    l2 : float, default=1e-6
+        Penalty on the squared coefficients of the standardised columns.
+    max_iter, tol : int and float
+        Of L-BFGS: its iterations in all, and the largest slope at which it stops.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_ : as in scikit-learn's LogisticRegression
+    objective_, n_iter_, converged_ : float, int and bool
+        The minimum that was reached, penalty included; how the search ended.
+
+    Examples
+    --------
+    >>> from stablepred.baselines import DROClassifier
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 2, [0, 0, 1, 1, 0, 1, 1, 1]
+    >>> DROClassifier("cvar").fit(X, y).predict_proba(X).shape
+    (8, 2)
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to two classes."""
+        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight))
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        x, labels = validate(self, X, y)
+        self._check_parameters()
+        weight = check_sample_weight(sample_weight, x)
+        outcome = encode_outcome(self, labels, weight)
+        mass, first, _ = distinct_rows(weight, x, outcome)
+        self._take(self._fit_rows(x[first], outcome[first], mass, log_loss))
+
+
+@storable
+class DRORegressor(LinearRegressor, _DRO):
+    """Least squares for the worst distribution near that of the training rows.
+
+    As :class:`DROClassifier`, with the objective in units of the variance of ``y``.
+    """
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to a number."""
+        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight))
+
+    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
+        x, outcome = validate(self, X, y, y_numeric=True)
+        self._check_parameters()
+        mass, first, _ = distinct_rows(check_sample_weight(sample_weight, x), x, outcome)
+        z, mean, unit = standardise(outcome[first, None].astype(np.float64), mass)
+        found = self._fit_rows(x[first], z[:, 0], mass, squared_loss)
+        self.coef_ = found.coef * unit
+        self.intercept_ = float(found.intercept * unit[0] + mean[0])
+        self.objective_, self.n_iter_ = found.objective, found.n_iter
+        self.converged_ = found.converged

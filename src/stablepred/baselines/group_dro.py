@@ -1,0 +1,106 @@
+"""Group DRO: the loss of the worst training environment (Sagawa, Koh, Hashimoto, Liang; ICLR 2020).
+
+    min_beta  max_e  { mean loss of environment e + adjustment / sqrt(share_e) }  +  l2 ||beta||^2
+
+For a linear model this is convex, and it is solved to the end, by the proximal method of
+``linear.py``, where the paper's networks need an exponentiated gradient.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from stablepred._validation import (
+    check_at_least,
+    check_sample_weight,
+    fit_atomically,
+    validate,
+)
+from stablepred.baselines.linear import LinearClassifier, check_solver, fit_worst_case, log_loss
+from stablepred.baselines.rows import check_both_classes, distinct_rows, encode_environments
+from stablepred.baselines.worst_case import Capped
+from stablepred.io.save import storable
+from stablepred.models.entry import encode_outcome
+
+
+@storable
+class GroupDROClassifier(LinearClassifier, BaseEstimator):
+    """Logistic regression for the training environment that it predicts worst.
+
+    Parameters
+    ----------
+    adjustment : float, default=0.0
+        Small environments count for more: C / sqrt(n) in the paper, for all n rows together.
+    l2 : float, default=1e-6
+        Penalty on the squared coefficients of the standardised columns.
+    max_iter, tol : int and float
+        Of L-BFGS: its iterations in all, and the largest slope at which it stops.
+
+    Attributes
+    ----------
+    classes_, coef_, intercept_ : as in scikit-learn's LogisticRegression
+    objective_ : float
+        The minimum that was reached, adjustment and penalty included.
+    n_iter_, converged_ : int and bool
+
+    Examples
+    --------
+    >>> from stablepred.baselines import GroupDROClassifier
+    >>> X = [[0, 0], [0, 1], [1, 0], [1, 1]] * 4
+    >>> y = [0, 0, 1, 1] * 2 + [0, 1, 1, 1] * 2
+    >>> model = GroupDROClassifier(l2=0.01).fit(X, y, environment=["a"] * 8 + ["b"] * 8)
+    >>> model.predict([[1, 1]])
+    array([1])
+    """
+
+    def __init__(
+        self,
+        *,
+        adjustment: float = 0.0,
+        l2: float = 1e-6,
+        max_iter: int = 2000,
+        tol: float = 1e-8,
+    ) -> None:
+        self.adjustment = adjustment
+        self.l2 = l2
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        environment: ArrayLike | None = None,
+    ) -> Self:
+        """Fit to two classes; ``environment`` has the label of every row's environment.
+
+        Without ``environment`` this is plain logistic regression, with a warning.
+        """
+        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight, environment))
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any) -> None:
+        x, labels = validate(self, X, y)
+        self._check_parameters()
+        weight = check_sample_weight(sample_weight, x)
+        outcome = encode_outcome(self, labels, weight)
+        code = encode_environments(self, environment, x, weight)
+        if code is None:
+            code = np.zeros(len(x), dtype=np.intp)
+        else:
+            check_both_classes(code, outcome, weight, environment)
+        mass, first, _ = distinct_rows(weight, x, outcome, code)
+        _, unit = np.unique(code[first], return_inverse=True)
+        share = np.bincount(unit, mass).astype(np.float64)
+        # The worst of all groups, by any weights that sum to one.
+        worst, added = Capped(share, 1 / share), self.adjustment / np.sqrt(share)
+        found = fit_worst_case(
+            self, x[first], outcome[first], mass, log_loss, worst, unit, added=added
+        )
+        self._take(found)
+
+    def _check_parameters(self) -> None:
+        check_at_least(self, "adjustment", 0)
+        check_solver(self)

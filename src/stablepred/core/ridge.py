@@ -1,0 +1,219 @@
+"""Ridge regression over a path of penalties, on the columns alone or with products of some.
+
+    min over beta:  sum_i c_i loss(y_i, beta'z_i + b) + penalty / 2 ||beta||^2
+
+with c_i the number of rows that row i stands for. A path starts at a strong penalty and is
+warm-started, so that one more step costs little.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from scipy.stats import norm
+from torch import Tensor
+
+from stablepred.io.save import storable
+from stablepred.outcomes.base import Outcome
+from stablepred.sample import FloatArray, Sample
+
+PENALTIES = [10.0**power for power in np.arange(3, -6.01, -0.5)]
+USUAL = 6  # the step of the path at which the penalty is 1
+INTERCEPT_PENALTY = 1e-8
+CURVATURE = 1e-10  # added to the Hessian, so that it can be solved
+SCREEN_Z = 2.5  # products are considered where their score statistic exceeds this
+ROUNDS = 3
+MOST_FOR_TRIPLES = 40  # columns
+ROWS_FOR_TRIPLES = 20_000
+CHANCE = 0.01  # that a triple stands out though none matters
+Products = tuple[tuple[int, ...], ...]
+
+
+def fit_ridge(
+    z: Tensor,
+    sample: Sample,
+    outcome: Outcome,
+    penalty: float,
+    start: Tensor | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 50,
+) -> Tensor:
+    """Coefficients of the columns of ``z``, the intercept last, by damped Newton steps."""
+    y, copies = sample.y, sample.copies
+    wide = torch.cat([z, torch.ones_like(z[:, :1])], dim=1)
+    beta = wide.new_zeros(wide.shape[1]) if start is None else start
+    ridge = torch.full_like(beta, penalty)
+    ridge[-1] = INTERCEPT_PENALTY
+
+    def objective(b: Tensor) -> float:
+        return float(copies @ outcome.losses(wide @ b, y) + 0.5 * ridge @ b**2)
+
+    value = objective(beta)
+    for _ in range(max_iter):
+        scores = wide @ beta
+        gradient = wide.T @ (copies * outcome.slopes(scores, y)) + ridge * beta
+        hessian = (wide * (copies * outcome.curvature(scores, y))[:, None]).T @ wide
+        hessian.diagonal().add_(ridge + CURVATURE)
+        step = torch.linalg.solve(hessian, gradient)
+        decrement = float(gradient @ step)
+        if decrement < tol * max(value, 1e-3):
+            break
+        size, lower = 1.0, objective(beta - step)
+        while lower > value - 1e-4 * size * decrement and size > 1e-4:
+            size /= 2
+            lower = objective(beta - size * step)
+        if not lower < value:
+            break
+        beta, value = beta - size * step, lower
+    return beta
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Ridge regression on the columns and the ``products`` of some of them."""
+
+    outcome: Outcome
+    products: Products = ()
+    usual: ClassVar[int] = USUAL
+
+    def prepare(self, sample: Sample) -> "Linear":
+        """The form itself: nothing is learned before the path."""
+        return self
+
+    def expand(self, x: Tensor) -> Tensor:
+        """The columns, then the products."""
+        return expand(x, self.products)
+
+    def fit(self, sample: Sample, penalty: float = 1.0, tol: float = 1e-6) -> "Regression":
+        """The regression at one penalty."""
+        beta = fit_ridge(self.expand(sample.x), sample, self.outcome, penalty, tol=tol)
+        return Regression(self.outcome, self.products, beta.cpu().numpy())
+
+    def path(self, sample: Sample) -> Iterator["Regression"]:
+        """A regression per penalty, from the strongest on."""
+        z, beta = self.expand(sample.x), None
+        for penalty in PENALTIES:
+            beta = fit_ridge(z, sample, self.outcome, penalty, beta)
+            yield Regression(self.outcome, self.products, beta.cpu().numpy())
+
+    def take_step(self, sample: Sample, step: int) -> "Regression":
+        """The regression at one penalty of the path."""
+        return self.fit(sample, PENALTIES[step])
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """A fitted ridge regression; the intercept is the last coefficient."""
+
+    outcome: Any
+    products: tuple[tuple[int, ...], ...]
+    beta: FloatArray
+
+    def scores(self, x: Tensor) -> Tensor:
+        """What the inverse link is applied to: log-odds for a 0/1 outcome."""
+        beta = torch.as_tensor(self.beta, device=x.device)
+        return expand(x, self.products) @ beta[:-1] + beta[-1]
+
+    def predict(self, x: Tensor) -> Tensor:
+        """The mean of the outcome."""
+        mean: Tensor = self.outcome.inverse_link(self.scores(x))
+        return mean
+
+    def check_columns(self, width: int) -> None:
+        """Raise ValueError unless it can predict from so many columns."""
+        if self.beta.shape != (width + len(self.products) + 1,) or not np.isfinite(self.beta).all():
+            raise ValueError("the coefficients do not fit the columns")
+        if any(not 0 <= k < width for product in self.products for k in product):
+            raise ValueError("a product names a column that is not there")
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """Ridge regression with the products that stand out on the training rows.
+
+    The score statistics of all products cost one Gram matrix; the strongest are added, in a few
+    rounds.
+    """
+
+    outcome: Outcome
+    usual: ClassVar[int] = USUAL
+
+    def prepare(self, sample: Sample) -> Linear:
+        """The form with the products chosen on these rows."""
+        rows = int(sample.copies.sum())
+        limit = max(4, min(2 * sample.n_features, rows // 20))
+        form = Linear(self.outcome)
+        for _ in range(ROUNDS):
+            new = [pair for pair in screen_pairs(form, sample) if pair not in set(form.products)]
+            if not new:
+                break
+            form = Linear(self.outcome, (*form.products, *new[: max(2, limit // ROUNDS)]))
+        return form
+
+
+@dataclass(frozen=True)
+class Threeway:
+    """The same with products of three columns, where some stand out beyond chance."""
+
+    outcome: Outcome
+    usual: ClassVar[int] = USUAL
+
+    def prepare(self, sample: Sample) -> Linear:
+        """The form with pairs, and with the triples that stand out once those are in."""
+        form = Pairwise(self.outcome).prepare(sample)
+        rows = int(sample.copies.sum())
+        limit = max(2, min(sample.n_features, rows // 50))
+        return Linear(self.outcome, form.products + tuple(screen_triples(form, sample)[:limit]))
+
+
+def screen_pairs(form: Linear, sample: Sample) -> list[tuple[int, int]]:
+    """Pairs of columns of different variables by falling score statistic, above SCREEN_Z."""
+    x, y, copies = sample.x, sample.y, sample.copies
+    scores = form.fit(sample, tol=1e-4).scores(x)
+    centred = x - sample.mass @ x
+    score = (centred * (copies * form.outcome.slopes(scores, y))[:, None]).T @ centred
+    square = centred**2
+    dispersion = form.outcome.dispersion(scores, y, sample.mass)
+    variance = dispersion * form.outcome.curvature(scores, y) + 1e-6
+    spread = (square * (copies * variance)[:, None]).T @ square
+    t = (score.abs() / (spread + 1e-12).sqrt()).cpu().numpy()
+    t[sample.groups[:, None] == sample.groups[None, :]] = 0
+    a, b = np.triu_indices(len(t), 1)
+    order = np.argsort(-t[a, b], kind="stable")
+    return [(int(a[k]), int(b[k])) for k in order if t[a[k], b[k]] > SCREEN_Z]
+
+
+def screen_triples(form: Linear, sample: Sample) -> list[tuple[int, int, int]]:
+    """Triples of columns of different variables whose score statistic is beyond chance."""
+    q = sample.n_features
+    if not 3 <= q <= MOST_FOR_TRIPLES:
+        return []
+    every = -(-len(sample.y) // ROWS_FOR_TRIPLES)
+    x, y, copies = sample.x[::every], sample.y[::every], sample.copies[::every]
+    scores = form.fit(sample, tol=1e-4).scores(x)
+    dispersion = form.outcome.dispersion(scores, y, copies / copies.sum())
+    variance = dispersion * form.outcome.curvature(scores, y) + 1e-6
+    centred = x - sample.mass @ sample.x
+    a, b = np.triu_indices(q, 1)
+    pairs = centred[:, a] * centred[:, b]
+    score = pairs.T @ (centred * (copies * form.outcome.slopes(scores, y))[:, None])
+    spread = (pairs**2).T @ (centred**2 * (copies * variance)[:, None])
+    t = (score.abs() / (spread + 1e-12).sqrt()).cpu().numpy()
+    own = sample.groups
+    third = np.arange(q)[None, :]
+    distinct = (own[a] != own[b])[:, None] & (own[third] != own[b][:, None])
+    t[~(distinct & (own[third] != own[a][:, None]) & (third > b[:, None]))] = 0
+    threshold = norm.isf(CHANCE / (q * (q - 1) * (q - 2) / 3))
+    found = np.argwhere(t > threshold)
+    order = np.argsort(-t[found[:, 0], found[:, 1]], kind="stable")
+    return [(int(a[k]), int(b[k]), int(c)) for k, c in found[order]]
+
+
+def expand(x: Tensor, products: Products) -> Tensor:
+    """The columns of ``x``, then the products of some of them."""
+    if not products:
+        return x
+    return torch.cat([x, *(x[:, list(one)].prod(dim=1, keepdim=True) for one in products)], dim=1)

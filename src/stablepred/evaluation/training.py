@@ -1,0 +1,145 @@
+"""What is trained on and what is tested, from environments or pairs of X and y."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from stablepred.evaluation.predictions import PlainTable, check_environments
+from stablepred.exceptions import InputError
+from stablepred.tables.encoder import as_frame, name_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows, labels of their environments if there are several, and test environments."""
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    environment: NDArray[Any] | None
+    tests: list[PlainTable]
+    numeric: bool  # whether the outcome is a number; else 0/1
+
+
+def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool) -> list[Split]:
+    """One split, or one for every environment that is left out."""
+    if leave_one_out and tests is not None:
+        raise InputError("leave_one_out tests the environments of one list: leave tests= out.")
+    trained = _tables(train, "train")
+    if tests is not None:
+        return _encode([(trained, _tables(tests, "test"))], environment)
+    if len(trained) < 2:
+        raise InputError(
+            "there is nothing to test in. Pass tests=, or a list of two or more environments."
+        )
+    if not leave_one_out:
+        return _encode([(trained[:1], trained[1:])], environment)
+    if environment is not None:
+        raise InputError("with leave_one_out the environments of the list are the labels.")
+    return _encode([([t for t in trained if t is not one], [one]) for one in trained], None)
+
+
+def _tables(data: Any, name: str) -> list[PlainTable]:
+    """The environments that were passed, with their names."""
+    if isinstance(data, Mapping):
+        return [_table(one, str(key)) for key, one in data.items()]
+    single = hasattr(data, "y") or (isinstance(data, tuple) and len(data) == 2)
+    if single and not (isinstance(data, tuple) and hasattr(data[0], "y")):
+        return [_table(data, name)]
+    return [_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
+
+
+def _table(data: Any, name: str) -> PlainTable:
+    if hasattr(data, "X") and hasattr(data, "y"):
+        X, y, name = data.X, data.y, str(getattr(data, "name", name))
+    elif isinstance(data, tuple) and len(data) == 2:
+        X, y = data
+    else:
+        raise InputError(
+            f"{name} must be an Environment or a pair (X, y), but is {type(data).__name__}."
+        )
+    frame = name_columns(np.asarray(X)) if not hasattr(X, "columns") else as_frame(X)
+    outcome = np.asarray(y)
+    if outcome.shape != (len(frame),) or len(frame) == 0:
+        raise InputError(
+            f"{name} must have a row or more, and y a value for each of the {len(frame)} rows of "
+            f"X, but y has shape {outcome.shape}."
+        )
+    if pd.isna(outcome).any():
+        raise InputError(
+            f"y of {name} is missing in {int(pd.isna(outcome).sum())} rows; drop them."
+        )
+    return PlainTable(name, frame.reset_index(drop=True), outcome)
+
+
+def _encode(
+    parts: Sequence[tuple[list[PlainTable], list[PlainTable]]], environment: Any
+) -> list[Split]:
+    """Check that all tables go together, and encode the outcome by what was seen in training."""
+    splits = []
+    for trained, tests in parts:
+        check_environments([*trained, *tests] if len(trained) > 1 else tests)
+        for table in tests:
+            if list(table.X.columns) != list(trained[0].X.columns):
+                raise InputError(
+                    f"environment {table.name!r} must have the columns of training, "
+                    f"{list(trained[0].X.columns)}, but has {list(table.X.columns)}."
+                )
+        y = np.concatenate([table.y for table in trained])
+        labels, numeric = _environment_labels(trained, environment), _is_number(y)
+        y, *others = _encode_outcome(y, tests, numeric)
+        X = pd.concat([table.X for table in trained], ignore_index=True)
+        tables = [PlainTable(t.name, t.X, found) for t, found in zip(tests, others, strict=True)]
+        splits.append(Split(X, y, labels, tables, numeric))
+    return splits
+
+
+def _environment_labels(trained: Sequence[PlainTable], given: Any) -> NDArray[Any] | None:
+    if given is None:
+        names, sizes = [t.name for t in trained], [len(t.y) for t in trained]
+        return np.repeat(names, sizes) if len(trained) > 1 else None
+    labels = np.asarray(given)
+    if len(trained) > 1:
+        raise InputError("several training environments have their names: leave environment= out.")
+    if labels.shape != trained[0].y.shape:
+        raise InputError(
+            f"environment must have a label for each of the {len(trained[0].y)} training rows, but "
+            f"has shape {labels.shape}."
+        )
+    return labels
+
+
+def _is_number(y: NDArray[Any]) -> bool:
+    values = pd.unique(y)
+    if len(values) < 2:
+        raise InputError(
+            f"the outcome is always {values[0]} in training, so there is nothing to learn."
+        )
+    if len(values) == 2:
+        return False
+    if y.dtype.kind in "iuf":
+        return True
+    raise InputError(
+        f"the outcome must be a number or have two classes, but has {len(values)} different values "
+        f"(e.g. {list(map(str, values[:3]))})."
+    )
+
+
+def _encode_outcome(
+    y: NDArray[Any], tests: Sequence[PlainTable], numeric: bool
+) -> list[NDArray[Any]]:
+    """The outcomes of training and of every test environment, as 0/1 or as numbers."""
+    if numeric:
+        return [np.asarray(values, dtype=np.float64) for values in (y, *(t.y for t in tests))]
+    classes = np.unique(y)
+    for table in tests:
+        unseen = [v for v in np.unique(table.y).tolist() if v not in classes.tolist()]
+        if unseen:
+            raise InputError(
+                f"the outcome of environment {table.name!r} has the value {unseen[0]!r}, which is "
+                f"not among {classes.tolist()} of training. Recode it."
+            )
+    return [(np.asarray(v) == classes[1]).astype(np.int64) for v in (y, *(t.y for t in tests))]

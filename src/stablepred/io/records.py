@@ -1,0 +1,89 @@
+"""Records of runs: one JSON line each, keyed by a hash of what was run.
+
+An interrupted run continues where it stopped: what is recorded is not computed again. A line that
+is incomplete, or does not fit its key, is skipped with a warning and its run is repeated.
+"""
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stablepred.exceptions import StablepredWarning
+
+Definition = Mapping[str, Any]
+Result = dict[str, Any]
+
+
+def definition_key(definition: Definition) -> str:
+    """A hash of everything in the definition; the order of its entries does not matter."""
+    text = json.dumps(definition, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Records:
+    """A JSONL file of results by definition.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; it need not exist. Of several records of one definition the last counts.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self._results: dict[str, Result] = {}
+        self._whole = True  # whether the file ends at the end of a line
+        if self.path.exists():
+            self._read()
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __contains__(self, definition: Definition) -> bool:
+        return definition_key(definition) in self._results
+
+    def __getitem__(self, definition: Definition) -> Result:
+        return self._results[definition_key(definition)]
+
+    def missing(self, definitions: Sequence[Any]) -> list[Any]:
+        """Those definitions that have no record yet, in order."""
+        return [definition for definition in definitions if definition not in self]
+
+    def add(self, definition: Definition, result: Result) -> None:
+        """Append a record; it is on the disk when this returns."""
+        key = definition_key(definition)
+        line = json.dumps({"key": key, "definition": definition, "result": result})
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            # After a torn line a new one must not be appended to what is left of it.
+            file.write(("" if self._whole else "\n") + line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._whole = True
+        self._results[key] = json.loads(line)["result"]
+
+    def _read(self) -> None:
+        text = self.path.read_bytes().decode("utf-8", errors="replace")
+        self._whole = text.endswith("\n") or not text
+        for number, line in enumerate(text.split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                key, result = record["key"], record["result"]
+                sound = key == definition_key(record["definition"])
+            except (ValueError, KeyError, TypeError):
+                sound = False
+            if sound:
+                self._results[key] = result
+            else:
+                warnings.warn(
+                    f"{self.path}, line {number}: not a complete record; it is skipped and its "
+                    "run will be computed again.",
+                    StablepredWarning,
+                    stacklevel=3,
+                )

@@ -1,0 +1,35 @@
+"""Pictures of models and their errors, in scikit-learn's way: one Display per picture.
+
+Every Display is made by ``from_estimator`` or a like constructor, which draws at once; ``plot``
+draws again, ``ax_`` and ``figure_`` are matplotlib's. The pages of reports show the same pictures.
+"""
+
+import typing as _typing
+
+from stablepred._lazy import attach as _attach
+
+if _typing.TYPE_CHECKING:
+    from stablepred.plotting.balance import BalanceDisplay
+    from stablepred.plotting.effects import VariableEffectsDisplay
+    from stablepred.plotting.errors import EnvironmentErrorsDisplay
+    from stablepred.plotting.price import StabilityPriceDisplay
+    from stablepred.plotting.weights import WeightsDisplay
+
+__all__ = [
+    "BalanceDisplay",
+    "EnvironmentErrorsDisplay",
+    "StabilityPriceDisplay",
+    "VariableEffectsDisplay",
+    "WeightsDisplay",
+]
+
+__getattr__, __dir__ = _attach(
+    __name__,
+    {
+        "stablepred.plotting.balance": "BalanceDisplay",
+        "stablepred.plotting.effects": "VariableEffectsDisplay",
+        "stablepred.plotting.errors": "EnvironmentErrorsDisplay",
+        "stablepred.plotting.price": "StabilityPriceDisplay",
+        "stablepred.plotting.weights": "WeightsDisplay",
+    },
+)

@@ -1,0 +1,165 @@
+"""What the pictures share: axes, colours, and rows of marks over one scale."""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from stablepred._text import label
+
+try:
+    import matplotlib as mpl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as error:
+    raise ImportError(
+        "pictures need matplotlib, which is not installed: pip install 'stablepred[plot]'."
+    ) from error
+
+MOST_ROWS = 40  # nobody reads more; a table holds the rest
+NAME_WIDTH = 22  # letters of a name in one line
+
+Look = tuple[str, str]  # marker and colour; the colours stand out from white and from black
+MODEL, QUIET = "#2b73cf", "#7d8590"
+ROLES: dict[str, Look] = {
+    "model": ("o", MODEL),
+    "LR": ("s", "#cf5d10"),
+    "ridge": ("s", "#cf5d10"),
+    "constant": ("X", QUIET),
+    "oracle": ("D", "#1b9467"),
+}
+BASELINES: list[Look] = [("^", "#9a5cc4"), ("v", "#14899c"), ("s", "#c0507f"), ("D", "#a67c0a")]
+
+
+def method_looks(roles: Mapping[str, str]) -> dict[str, Look]:
+    """A look for each method by its role: model, LR, constant, oracle, or baseline."""
+    baselines = cycle(BASELINES)
+    return {name: ROLES.get(role) or next(baselines) for name, role in roles.items()}
+
+
+class Display:
+    """A picture on axes; ``height_`` is the height in inches at which everything has room."""
+
+    ax_: Axes
+    figure_: Figure | SubFigure
+    height_: float = 3.2
+
+    def _take_axes(self, ax: Axes | None, height: float) -> Axes:
+        """The axes to draw on: those given, or new ones of this height."""
+        if ax is None:
+            from matplotlib import pyplot
+
+            _, ax = pyplot.subplots(figsize=(7.2, height), layout="constrained")
+        self.ax_, self.figure_, self.height_ = ax, ax.figure, height
+        return ax
+
+
+AnyDisplay = TypeVar("AnyDisplay", bound=Display)
+
+
+class Marks(NamedTuple):
+    """One mark per row, NaN where there is none, all of one look.
+
+    Intervals where ``low`` and ``high`` are given; ``since`` is where a quiet line to each mark
+    starts.
+    """
+
+    name: str
+    values: ArrayLike
+    look: Look
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    hollow: bool = False
+    since: ArrayLike | None = None
+
+
+def draw_rows(
+    display: AnyDisplay,
+    ax: Axes | None,
+    names: Sequence[object],
+    series: Sequence[Marks],
+    scale_name: str,
+    *,
+    joined: bool = False,
+    zero: bool = False,
+) -> AnyDisplay:
+    """Draw rows of marks over one horizontal scale, from top to bottom; the first series on top.
+
+    With ``joined`` a line runs through the marks of each series, with ``zero`` the scale holds 0.
+    """
+    size = float(mpl.rcParams["font.size"])
+    lines = [split_name(name) for name in names]
+    columns = legend_columns([marks.name for marks in series])
+    legend_rows = -(-len(series) // columns) if len(series) > 1 else 0
+    heights = np.array([0.7 + 1.1 * len(line) for line in lines])  # in letters
+    positions, bottom = np.cumsum(heights) - heights / 2, float(heights.sum())
+    ax = display._take_axes(ax, (bottom + 1.7 * legend_rows + 5) * size / 72)
+    ax.set(yticks=[], ylim=(bottom, 0))
+    handles = []
+    for depth, marks in enumerate(series):
+        (marker, colour), order = marks.look, 3.0 - depth / len(series)
+        values = np.asarray(marks.values, dtype=np.float64)
+        if marks.low is not None and marks.high is not None:
+            ax.hlines(positions, marks.low, marks.high, colors=colour, lw=1.6, zorder=order)
+        if marks.since is not None:
+            ax.hlines(positions, marks.since, values, colors=QUIET, lw=1.4, alpha=0.6, zorder=1)
+        style: dict[str, Any] = {"marker": marker, "color": colour, "ms": 0.6 * size}
+        style["mec"] = colour if marks.hollow else mpl.rcParams["axes.facecolor"]
+        style["mfc"] = mpl.rcParams["axes.facecolor"] if marks.hollow else colour
+        style |= {"lw": 1, "ls": "-" if joined else "none", "zorder": order}
+        handles += ax.plot(values, positions, **style)
+    _name_rows(ax, positions, lines, size)
+    _set_scale(ax, scale_name, zero)
+    if legend_rows:
+        # Named afterwards: matplotlib leaves out names with an underscore in front.
+        place: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": columns}
+        legend = ax.legend(handles, ["mark"] * len(series), frameon=False, fontsize=size, **place)
+        for text, marks in zip(legend.get_texts(), series, strict=True):
+            text.set(text=label(marks.name), parse_math=False)
+    return display
+
+
+def legend_columns(names: Sequence[str]) -> int:
+    """How many names of this length stand side by side."""
+    longest = max(map(len, names))
+    return 3 if longest <= 10 else 2 if longest <= 18 else 1
+
+
+def split_name(name: object, width: int = NAME_WIDTH) -> list[str]:
+    """A name in at most two lines, split where a part of it ends; longer ones are cut."""
+    text = label(name, 2 * width - 4)
+    if len(text) <= width:
+        return [text]
+    for separators in ("= ", "_-:./"):
+        ends = (k + 1 for k, letter in enumerate(text) if letter in separators)
+        fitting = [k for k in ends if len(text) - width <= k <= width]
+        if fitting:
+            middle = min(fitting, key=lambda end: abs(end - len(text) / 2))
+            return [text[:middle].rstrip(), text[middle:]]
+    return [text[:width], text[width:]]
+
+
+def _name_rows(ax: Axes, positions: Any, names: Sequence[Sequence[str]], size: float) -> None:
+    """Names to the left of the axes, every line on its own so that all end at the axes."""
+    frames: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    look: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": size, "parse_math": False}
+    for y, lines in zip(positions, names, strict=True):
+        for k, line in enumerate(lines):
+            offset = (-0.6 * size, 1.1 * size * ((len(lines) - 1) / 2 - k))
+            ax.annotate(line, (0, y), offset, **frames, **look)
+
+
+def _set_scale(ax: Axes, name: str, zero: bool) -> None:
+    """Few round numbers along the bottom, each with its grid line; zero stands out."""
+    if zero:
+        ax.axvline(0, color=QUIET, lw=1, ls=(0, (3, 3)), zorder=0.6)
+    ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
+    ax.ticklabel_format(axis="x", scilimits=(-3, 5), useOffset=False)
+    ax.tick_params(axis="x", length=0)
+    ax.grid(axis="x")
+    ax.set_axisbelow(True)
+    ax.spines[:].set_visible(False)
+    ax.set_xlabel(name, parse_math=False)
