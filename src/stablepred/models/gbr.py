@@ -164,7 +164,7 @@ class GBRClassifier(PaperClassifier):
     def from_paper(cls, **params: Any) -> Self:
         """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas.
 
-        Lambda 1 is 10, where it balances. As everywhere, the verdict is the paper's: a feature is
+        Lambda 1 is 3, from where on it balances. As everywhere, the verdict is the paper's: a feature is
         stable if the interval of its weighted effect excludes zero.
         """
         return cls(**PAPER | params)
@@ -198,7 +198,7 @@ class GBRClassifier(PaperClassifier):
 # The parameters of ``from_paper`` that GBR and DGBR share.
 PAPER: dict[str, Any] = {
     "solver": "alternating",
-    "balance": 10.0,
+    "balance": 3.0,
     "weight_l2": 3.0,
     "l2": 1e-4,
     "l1": 1e-4,
