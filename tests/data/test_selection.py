@@ -102,7 +102,6 @@ def test_the_name_says_the_rate_unless_given(table):
         ({"frame": pd.DataFrame({"b": [], "y": []})}, "at least one row"),
         ({"frame": pd.DataFrame({"b": [0, 3], "y": [0, 1]})}, "column 'b' must be 0/1"),
         ({"frame": pd.DataFrame({"b": [0, 1], "y": [0, 2]})}, "column 'y' must be 0/1"),
-        ({"frame": pd.DataFrame({"b": [0, 1], "c": [0, 5], "y": [0, 1]})}, "feature 'c'"),
         ({"frame": pd.DataFrame([[0, 1, 1]], columns=["b", "b", "y"])}, "repeated column"),
     ],
 )
