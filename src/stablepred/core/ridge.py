@@ -7,7 +7,7 @@ warm-started, so that one more step costs little.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,7 @@ SCREEN_Z = 2.5  # products are considered where their score statistic exceeds th
 ROUNDS = 3
 MOST_FOR_TRIPLES = 40  # columns
 ROWS_FOR_TRIPLES = 20_000
+BULK = 0.95  # of the training rows, by mass
 CHANCE = 0.01  # that a triple stands out though none matters
 Products = tuple[tuple[int, ...], ...]
 
@@ -70,12 +71,60 @@ def fit_ridge(
     return beta
 
 
+@storable
+@dataclass(frozen=True, eq=False)
+class Support:
+    """Where the training rows are; beyond, products of columns fade out.
+
+        d(x) = (x - center)' precision (x - center),   share = min(1, limit / d(x))^2
+
+    with ``limit`` the 95 % quantile of d in training. A product is the part of a model that goes
+    astray first where rows are unlike those of training.
+    """
+
+    center: FloatArray
+    precision: FloatArray
+    limit: float
+
+    @classmethod
+    def of(cls, sample: Sample) -> "Support":
+        """The support of a sample's rows."""
+        x, mass = sample.x, sample.mass
+        center = mass @ x
+        covariance = (x - center).T @ (mass[:, None] * (x - center))
+        covariance.diagonal().add_(1e-3 * covariance.diagonal().mean() + 1e-12)
+        precision = torch.linalg.inv(covariance)
+        found = cls(center.cpu().numpy(), precision.cpu().numpy(), 1.0)
+        distance, order = found.distance(x).sort()
+        inside = torch.searchsorted(mass[order].cumsum(0), torch.tensor(BULK, dtype=mass.dtype))
+        limit = float(distance[min(int(inside), len(distance) - 1)])
+        return replace(found, limit=max(limit, 1e-12))
+
+    def distance(self, x: Tensor) -> Tensor:
+        """d(x) of every row."""
+        away = x - torch.as_tensor(self.center, device=x.device)
+        precision = torch.as_tensor(self.precision, device=x.device)
+        return ((away @ precision) * away).sum(1)
+
+    def share(self, x: Tensor) -> Tensor:
+        """The share of the products that is left, row by row."""
+        return (self.limit / self.distance(x).clamp_min(self.limit)).square()
+
+    def check_columns(self, width: int) -> None:
+        """Raise ValueError unless it is about so many columns."""
+        finite = np.isfinite(self.precision).all() and np.isfinite(self.center).all()
+        shapes = (self.center.shape, self.precision.shape) == ((width,), (width, width))
+        if not shapes or not finite or not 0 < self.limit < np.inf:
+            raise ValueError("the support does not fit the columns")
+
+
 @dataclass(frozen=True)
 class Linear:
     """Ridge regression on the columns and the ``products`` of some of them."""
 
     outcome: Outcome
     products: Products = ()
+    support: Support | None = None
     usual: ClassVar[int] = USUAL
 
     def prepare(self, sample: Sample) -> "Linear":
@@ -84,19 +133,19 @@ class Linear:
 
     def expand(self, x: Tensor) -> Tensor:
         """The columns, then the products."""
-        return expand(x, self.products)
+        return expand(x, self.products, self.support)
 
     def fit(self, sample: Sample, penalty: float = 1.0, tol: float = 1e-6) -> "Regression":
         """The regression at one penalty."""
         beta = fit_ridge(self.expand(sample.x), sample, self.outcome, penalty, tol=tol)
-        return Regression(self.outcome, self.products, beta.cpu().numpy())
+        return Regression(self.outcome, self.products, beta.cpu().numpy(), self.support)
 
     def path(self, sample: Sample) -> Iterator["Regression"]:
         """A regression per penalty, from the strongest on."""
         z, beta = self.expand(sample.x), None
         for penalty in PENALTIES:
             beta = fit_ridge(z, sample, self.outcome, penalty, beta)
-            yield Regression(self.outcome, self.products, beta.cpu().numpy())
+            yield Regression(self.outcome, self.products, beta.cpu().numpy(), self.support)
 
     def take_step(self, sample: Sample, step: int) -> "Regression":
         """The regression at one penalty of the path."""
@@ -111,11 +160,12 @@ class Regression:
     outcome: Any
     products: tuple[tuple[int, ...], ...]
     beta: FloatArray
+    support: Support | None = None
 
     def scores(self, x: Tensor) -> Tensor:
         """What the inverse link is applied to: log-odds for a 0/1 outcome."""
         beta = torch.as_tensor(self.beta, device=x.device)
-        return expand(x, self.products) @ beta[:-1] + beta[-1]
+        return expand(x, self.products, self.support) @ beta[:-1] + beta[-1]
 
     def predict(self, x: Tensor) -> Tensor:
         """The mean of the outcome."""
@@ -128,6 +178,8 @@ class Regression:
             raise ValueError("the coefficients do not fit the columns")
         if any(not 0 <= k < width for product in self.products for k in product):
             raise ValueError("a product names a column that is not there")
+        if self.support is not None:
+            self.support.check_columns(width)
 
 
 @dataclass(frozen=True)
@@ -135,10 +187,11 @@ class Pairwise:
     """Ridge regression with the products that stand out on the training rows.
 
     The score statistics of all products cost one Gram matrix; the strongest are added, in a few
-    rounds.
+    rounds. Unless ``everywhere``, they fade out beyond the support of the rows.
     """
 
     outcome: Outcome
+    everywhere: bool = False
     usual: ClassVar[int] = USUAL
 
     def prepare(self, sample: Sample) -> Linear:
@@ -151,7 +204,9 @@ class Pairwise:
             if not new:
                 break
             form = Linear(self.outcome, (*form.products, *new[: max(2, limit // ROUNDS)]))
-        return form
+        if self.everywhere or not form.products:
+            return form
+        return replace(form, support=Support.of(sample))
 
 
 @dataclass(frozen=True)
@@ -159,14 +214,23 @@ class Threeway:
     """The same with products of three columns, where some stand out beyond chance."""
 
     outcome: Outcome
+    everywhere: bool = False
     usual: ClassVar[int] = USUAL
 
     def prepare(self, sample: Sample) -> Linear:
         """The form with pairs, and with the triples that stand out once those are in."""
-        form = Pairwise(self.outcome).prepare(sample)
+        form = Pairwise(self.outcome, everywhere=True).prepare(sample)
         rows = int(sample.copies.sum())
         limit = max(2, min(sample.n_features, rows // 50))
-        return Linear(self.outcome, form.products + tuple(screen_triples(form, sample)[:limit]))
+        products = form.products + tuple(screen_triples(form, sample)[:limit])
+        if self.everywhere:
+            return Linear(self.outcome, products)
+        return Linear(self.outcome, products, Support.of(sample))
+
+
+def has_triples(sample: Sample, outcome: Outcome) -> bool:
+    """Whether any product of three columns stands out."""
+    return bool(screen_triples(Pairwise(outcome, everywhere=True).prepare(sample), sample))
 
 
 def screen_pairs(form: Linear, sample: Sample) -> list[tuple[int, int]]:
@@ -212,8 +276,9 @@ def screen_triples(form: Linear, sample: Sample) -> list[tuple[int, int, int]]:
     return [(int(a[k]), int(b[k]), int(c)) for k, c in found[order]]
 
 
-def expand(x: Tensor, products: Products) -> Tensor:
-    """The columns of ``x``, then the products of some of them."""
+def expand(x: Tensor, products: Products, support: Support | None = None) -> Tensor:
+    """The columns of ``x``, then the products of some of them, as far as they can be relied on."""
     if not products:
         return x
-    return torch.cat([x, *(x[:, list(one)].prod(dim=1, keepdim=True) for one in products)], dim=1)
+    wide = torch.stack([x[:, list(one)].prod(dim=1) for one in products], dim=1)
+    return torch.cat([x, wide if support is None else wide * support.share(x)[:, None]], dim=1)

@@ -229,7 +229,7 @@ class _Court:
 def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:
     """Regression of y on some variables, with the products that stand out."""
     part = sample.restrict(np.isin(np.arange(sample.n_features), variables))
-    return Pairwise(outcome).prepare(part).fit(part, RIDGE, TOL)
+    return Pairwise(outcome, everywhere=True).prepare(part).fit(part, RIDGE, TOL)
 
 
 # --- is the pattern one of selection? ---

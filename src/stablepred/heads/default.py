@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stablepred.core.ridge import Linear, Pairwise, Threeway, screen_triples
+from stablepred.core.ridge import Linear, Pairwise, Threeway, has_triples
 from stablepred.heads.boosting import Boosting
 from stablepred.heads.folds import Folds, Model
 from stablepred.io.save import storable
@@ -148,12 +148,15 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
     linear = fit_path(Linear(folds.outcome), sample, folds)
     if folds.is_empty:
         return linear
-    pairs = fit_path(Pairwise(folds.outcome), sample, folds)
-    best = _take_if_clearly_better(pairs, linear, folds)
-    form = Pairwise(folds.outcome).prepare(sample)
-    if screen_triples(form, sample):
-        triples = fit_path(Threeway(folds.outcome), sample, folds)
-        best = _take_if_clearly_better(triples, best, folds)
+    best = linear
+    for kind in (Pairwise, Threeway):
+        if kind is Threeway and not has_triples(sample, folds.outcome):
+            break
+        richer = fit_path(kind(folds.outcome), sample, folds)
+        richer = _take_if_clearly_better(
+            fit_path(kind(folds.outcome, True), sample, folds), richer, folds
+        )
+        best = _take_if_clearly_better(richer, best, folds)
     return best
 
 
