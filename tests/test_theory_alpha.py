@@ -233,7 +233,7 @@ def test_simulated_mean_is_below_g_and_repeats_with_its_seed():
 
 def test_simulation_in_chunks_is_the_same(monkeypatch):
     whole = imbalance_mean(6, 20, n_draws=20, random_state=0)
-    monkeypatch.setattr("stablepred.theory.arrangements.CHUNK", 7)
+    monkeypatch.setattr("stablepred.theory.alpha.CHUNK", 7)
     assert imbalance_mean(6, 20, n_draws=20, random_state=0) == whole
 
 

@@ -75,10 +75,9 @@ def overlap(X: Any) -> Overlap:
 
     Notes
     -----
-    If it holds for all features, all 2^p patterns are observed: flipping one feature at a time
-    leads from an observed pattern to any other (``pro:population_overlap``). For a single feature
-    it can hold with patterns missing. It is a statement about this sample: a pattern that was not
-    drawn may still be possible.
+    It holds for all features only where all 2^p patterns are observed: flipping one feature at a
+    time leads from one to any other (``pro:population_overlap``). It is a statement about this
+    sample: a pattern that was not drawn may still be possible.
     """
     x, names = check_binary(X)
     patterns, _, counts = _find_distinct(x)
@@ -120,10 +119,8 @@ def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
     Notes
     -----
     A pattern that was not observed has p~_x = 0 and so |epsilon_x| = prod_j p~_{x_j}. These
-    products sum to one over {0, 1}^p, so the unobserved patterns together add 1 minus what the
-    observed ones have; nothing is enumerated and p may be large. The sum over all patterns lies
-    between 0 and 2: epsilon_x is a difference of two distributions, and half the sum is their
-    distance in total variation.
+    products sum to one over {0, 1}^p, so that nothing is enumerated and p may be large. The sum
+    over all patterns lies between 0 and 2: half of it is a distance in total variation.
     """
     x, _ = check_binary(X)
     weights = check_weights(w, len(x))

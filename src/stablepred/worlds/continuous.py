@@ -15,14 +15,13 @@ import pandas as pd
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import Environment
-from stablepred.worlds.synthetic import check_rows
+from stablepred.worlds.synthetic import check_rows, draw_until
 
 FloatArray = npt.NDArray[np.float64]
 
 SETTINGS = ("s_indep_v", "s_to_v", "v_to_s", "collinear")
 BETA = np.array([1, -2, 3, -1, 2]) / 3
 NOISE_VARIANCE = 0.3
-BATCH = 65_536  # rows proposed at once, to bound the memory
 
 
 @dataclass(frozen=True)
@@ -116,14 +115,7 @@ class ContinuousWorld:
             )
         n, rate = check_rows(n), float(bias_rate)
         rng = numpy_generator(root_seed(random_state), repr(self), n, rate)
-        parts: list[FloatArray] = []
-        kept = tried = 0
-        while kept < n:
-            share = (kept + 1) / (tried + 10)
-            size = min(BATCH, int((n - kept) / share) + 100)
-            parts.append(self._select(size, rate, rng))
-            kept, tried = kept + len(parts[-1]), tried + size
-        x = np.concatenate(parts)[:n]
+        (x,) = draw_until(n, lambda size: (self._select(size, rate, rng),), tried=10)
         y = _signal(x[:, : self.n_features // 2]) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(n)
         frame = pd.DataFrame(x, columns=self.feature_names)
         return Environment(name if name is not None else f"r={rate:g}", frame, y)

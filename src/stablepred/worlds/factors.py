@@ -53,31 +53,27 @@ class FactorGraph:
         self, sizes: Mapping[str, int], factors: Sequence[Factor], start: str | None = None
     ) -> None:
         self.log_total = 0.0
-        self._sizes = dict(sizes)
+        self._names = list(sizes)
         # Each variable with the factors, it being last in their scopes, whose product is its law.
         self._steps: list[tuple[str, list[Factor]]] = []
         scopes = tuple(factor.scope for factor in factors)
         remaining = list(factors)
         for name in elimination_order(tuple(sizes.items()), scopes, start):
             bucket = [factor for factor in remaining if name in factor.scope]
+            bucket.sort(key=lambda factor: factor.table.size)
+            if prod(sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
+                bucket = [_product(bucket, name)]
+            bucket = [_put_last(factor, name) for factor in bucket]
+            self._steps.append((name, bucket))
+            message = _contract(_product(bucket[:-1], name), bucket[-1], name)
+            scale = float(message.table.max())
+            self.log_total += float(np.log(scale))
             remaining = [factor for factor in remaining if name not in factor.scope]
-            remaining.append(self._sum_out(name, bucket))
-
-    def _sum_out(self, name: str, bucket: list[Factor]) -> Factor:
-        """Multiply the factors that contain a variable, sum it out, and remember its law."""
-        bucket = sorted(bucket, key=lambda factor: factor.table.size)
-        if prod(self._sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
-            bucket = [_product(bucket, name)]
-        bucket = [_put_last(factor, name) for factor in bucket]
-        self._steps.append((name, bucket))
-        message = _contract(_product(bucket[:-1], name), bucket[-1], name)
-        scale = float(message.table.max())
-        self.log_total += float(np.log(scale))
-        return Factor(message.scope, message.table / scale)
+            remaining.append(Factor(message.scope, message.table / scale))
 
     def sample(self, n: int, rng: np.random.Generator) -> Values:
         """Draw ``n`` independent joint values: one array per variable."""
-        return self.extend({}, n, rng, self._sizes)
+        return self.extend({}, n, rng, self._names)
 
     def extend(
         self, drawn: Values, n: int, rng: np.random.Generator, names: Collection[str]
@@ -131,11 +127,11 @@ def _contract(left: Factor, right: Factor, name: str) -> Factor:
     columns = tuple(v for v in right.scope if v not in left.scope)
     a = _aligned(left, (*common, *rows, name))
     b = _aligned(right, (*common, *columns, name))
-    k = len(common)
-    shape = (*a.shape[:-1], *b.shape[k:-1])
-    stack, size = prod(a.shape[:k]), a.shape[-1]
+    k, size = len(common), a.shape[-1]
+    stack = prod(a.shape[:k])
     product = a.reshape(stack, -1, size) @ b.reshape(stack, -1, size).transpose(0, 2, 1)
-    return Factor((*common, *rows, *columns), product.reshape(shape))
+    product = product.reshape((*a.shape[:-1], *b.shape[k:-1]))
+    return Factor((*common, *rows, *columns), product)
 
 
 def _put_last(factor: Factor, name: str) -> Factor:
@@ -166,7 +162,15 @@ def elimination_order(
     """
     lengths = dict(sizes)
     neighbours = {v: {o for s in scopes if v in s for o in s} - {v} for v in lengths}
-    cost = {name: _cost(name, neighbours, lengths) for name in lengths}
+
+    def price(name: str) -> tuple[int, int]:
+        """Pairs of neighbours not joined yet, and the size of the table they would share."""
+        around = neighbours[name]
+        joined = sum(len(around & neighbours[other]) for other in around)
+        missing = len(around) * (len(around) - 1) - joined
+        return missing, prod(lengths[v] for v in around) * lengths[name]
+
+    cost = {name: price(name) for name in lengths}
     front: set[str] = {start} & set(lengths) if start is not None else set()
     order: list[str] = []
     while cost:
@@ -181,16 +185,5 @@ def elimination_order(
             neighbours[other] |= around
             neighbours[other] -= {name, other}
         front = (front if simple else front | around) - {name}
-        for other in around.union(*(neighbours[v] for v in around)):
-            cost[other] = _cost(other, neighbours, lengths)
+        cost |= {v: price(v) for v in around.union(*(neighbours[v] for v in around))}
     return tuple(order)
-
-
-def _cost(
-    name: str, neighbours: Mapping[str, set[str]], sizes: Mapping[str, int]
-) -> tuple[int, int]:
-    """Pairs of neighbours not joined yet, and the size of the table they would share with it."""
-    around = neighbours[name]
-    joined = sum(len(around & neighbours[other]) for other in around)
-    missing = len(around) * (len(around) - 1) - joined
-    return missing, prod(sizes[v] for v in around) * sizes[name]

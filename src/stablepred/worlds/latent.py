@@ -1,12 +1,10 @@
 """The selected worlds of section 6.2 as products of small tables, to be drawn from exactly.
 
 Features are signs of Gaussian variables, or thresholds of sums of two of them. A Gaussian is
-written as sign and magnitude; given all of them the rest is independent. The magnitudes are never
-observed, only integrated over, and every integrand is smooth in them: so they take the values of a
-Gauss quadrature for the half-normal law. With 10 nodes the law of all binary
-features at p = 10 is within 1e-9 (total variation) of the one with 26 nodes when the noise is read
-as a standard deviation, and within 1e-7 when it is read as a variance: largest values over both
-causal settings, both shifts, 20 to 60 % of stable features, rates up to .9999.
+written as sign and magnitude; given all of them the rest is independent. Magnitudes are only
+integrated over, and every integrand is smooth in them: they take the values of a Gauss quadrature
+for the half-normal law. With 10 nodes the law of all features at p = 10 is within 1e-9 (total
+variation) of the one with 26, or 1e-7 where the noise is read as a variance.
 """
 
 from collections.abc import Sequence
