@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
 from stablepred.core.lbfgs import Memory, Summed
 from stablepred.core.line_search import Trial, strong_wolfe
+from stablepred.core.loop import State
 
 # The function at the variables as they are now, and its gradient in each of them.
 Evaluate = Callable[[], tuple[Tensor, Sequence[Tensor]]]

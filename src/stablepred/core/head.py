@@ -110,26 +110,20 @@ def fit_head(
                 break
         head = chosen
         # On separable data without a penalty the coefficients would otherwise grow for ever.
-        certain = _is_certain(problem, head)
+        sure = outcome.is_certain(problem.scores(head), sample.y)
+        certain = bool(sample.shards.smallest(sure.double().min()))
         if best - value <= tol * value.abs() or certain:
             return Head(head.beta, head.intercept, converged=not certain)
         best = value
     return Head(head.beta, head.intercept, converged=False)
 
 
-def _is_certain(problem: HeadProblem, head: Head) -> bool:
-    """Whether no row's prediction can get any better."""
-    certain = problem.outcome.is_certain(problem.scores(head), problem.sample.y)
-    return bool(problem.sample.shards.smallest(certain.double().min()))
-
-
 def _newton_proposal(problem: HeadProblem, head: Head, bounded: bool) -> Head:
     """Minimiser of the quadratic expansion of the loss (or of its bound) plus the penalties."""
     z, y, v, outcome = problem.z, problem.sample.y, problem.v, problem.outcome
     scores = problem.scores(head)
-    curvature = v * outcome.bound  # (n,)
-    if not bounded:
-        curvature = v * outcome.curvature(scores, y).clamp_min(1e-10)
+    bound = outcome.bound if bounded else outcome.curvature(scores, y).clamp_min(1e-10)
+    curvature = v * bound  # (n,)
     residual = -v * outcome.slopes(scores, y)  # (n,) minus the gradient in the scores
     weight, first, misses = problem.sample.totals(curvature.sum(), z @ curvature, residual.sum())
     centre = first / weight if problem.fit_intercept else torch.zeros_like(head.beta)

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
+from stablepred.core.loop import State
 
 Products = NDArray[np.float64]  # of all pairs of vectors in the basis
 Summed = Callable[[Tensor], Tensor]  # products over the entries at hand -> over all entries

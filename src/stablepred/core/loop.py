@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import Checkpoint, State
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import TERMS, Strengths, Terms, weighted_sum
@@ -15,6 +14,24 @@ from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 
 OnIteration = Callable[[str, int, float], None]
+State = dict[str, Any]  # lists and dicts of tensors, numbers, booleans and None
+
+
+class Checkpoint:
+    """Keeps nothing: the checkpoint of a fit that is not to be resumed.
+
+    The loops of a fit come in the same order every time, one after the other. Each calls ``begin``
+    once, ``keep`` after every iteration and ``end`` once.
+    """
+
+    def begin(self, stage: str, restore: Callable[[State], None]) -> None:
+        """Hand the state that an earlier run left of this loop, if it did, to ``restore``."""
+
+    def keep(self, state: Callable[[], State]) -> None:
+        """An iteration is done."""
+
+    def end(self, state: Callable[[], State]) -> None:
+        """The loop is done; its state is its result."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
 from stablepred.core.descent import Block, Evaluate
+from stablepred.core.loop import State
 from stablepred.core.objective import ValueAndGradient
 from stablepred.sample import Sample
 

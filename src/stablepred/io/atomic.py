@@ -79,7 +79,12 @@ def new_folder(path: PathLike) -> Iterator[Path]:
         if not target.exists():
             os.rename(new, target)
         elif not _exchange(new, target):
-            _replace_files(new, target)
+            names = sorted(os.listdir(new))
+            for name in names:
+                os.replace(new / name, target / name)
+            for name in set(os.listdir(target)) - set(names):
+                (target / name).unlink()
+            _sync_folder(target)
         _sync_folder(target.parent)
     finally:  # what is left there is the older folder, or an unfinished one
         shutil.rmtree(new, ignore_errors=True)
@@ -91,16 +96,6 @@ def _exchange(one: Path, other: Path) -> bool:
     with suppress(AttributeError, OSError, TypeError):  # a system without renameat2
         return bool(ctypes.CDLL(None).renameat2(*paths, RENAME_EXCHANGE) == 0)
     return False
-
-
-def _replace_files(new: Path, target: Path) -> None:
-    """Move the files of a folder into another one, and remove what else is there."""
-    names = sorted(os.listdir(new))
-    for name in names:
-        os.replace(new / name, target / name)
-    for name in set(os.listdir(target)) - set(names):
-        (target / name).unlink()
-    _sync_folder(target)
 
 
 def _name_beside(target: Path, suffix: str = "") -> Path:

@@ -26,9 +26,6 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-# --- encoding ---
-
-
 def encode(value: Any, name: str, arrays: Arrays) -> Any:
     """JSON for ``value``; its arrays are added to ``arrays``. Errors call it ``name``."""
     if isinstance(value, np.generic):
@@ -46,7 +43,14 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         items = [encode(item, f"{name}.{key}", arrays) for key, item in value.items()]
         return {"dict": [list(pair) for pair in zip(keys, items, strict=True)]}
     if isinstance(value, np.ndarray):
-        return _encode_array(value, name, arrays)
+        if value.dtype.kind in "biuf":
+            while name in arrays:  # names with dots in them may collide
+                name += "'"
+            arrays[name] = np.asarray(value, order="C")
+            return {"array": name}
+        if value.ndim == 1 and all(isinstance(item, str) for item in value):
+            return {"strings": [str(item) for item in value], "object": value.dtype == object}
+        raise InputError(f"{name} cannot be stored: an array of {value.dtype}.")
     if isinstance(value, pd.DataFrame):
         # Columns of one type as one array, others as a list of arrays.
         whole = len(set(value.dtypes)) == 1 and value.to_numpy().dtype.kind in "biuf"
@@ -59,20 +63,9 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     return _encode_object(value, name, arrays)
 
 
-def _encode_array(value: np.ndarray, name: str, arrays: Arrays) -> Any:
-    if value.dtype.kind in "biuf":
-        while name in arrays:  # names with dots in them may collide
-            name += "'"
-        arrays[name] = np.asarray(value, order="C")
-        return {"array": name}
-    if value.ndim == 1 and all(isinstance(item, str) for item in value):
-        return {"strings": [str(item) for item in value], "object": value.dtype == object}
-    raise InputError(f"{name} cannot be stored: an array of {value.dtype}.")
-
-
 def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
     cls = type(value)
-    private = [key for key in getattr(value, "__dict__", {}) if key.startswith("_")]
+    private = any(key.startswith("_") for key in getattr(value, "__dict__", {}))
     if private or find_class(cls.__name__) is not cls:
         raise InputError(
             f"{name} is a {cls.__module__}.{cls.__name__}, which cannot be stored without "
@@ -117,12 +110,10 @@ class _Reader:
         self.depth += 1
         if self.depth > DEEPEST:
             raise ValueError(f"its parts are nested more than {DEEPEST} deep")
-        if isinstance(item, list):
-            result: Any = [self.value(part) for part in item]
-        elif (read := READERS.get(frozenset(item))) is not None:
-            result = read(self, item)
-        else:
+        read = _Reader.list_of if isinstance(item, list) else READERS.get(frozenset(item))
+        if read is None:
             raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
+        result = read(self, item)
         self.depth -= 1
         return result
 

@@ -43,9 +43,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
 Arrays = dict[str, np.ndarray]
 
 
-# --- writing ---
-
-
 def pack(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
     """Make a file of some kind from the JSON of its object and its arrays."""
     about = {"format": FORMAT, "stablepred": __version__, "sha256": UNSEALED.decode()}
@@ -72,9 +69,6 @@ def _checksum(blob: bytes | bytearray) -> tuple[str, int]:
     return digest.hexdigest(), position
 
 
-# --- reading ---
-
-
 def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str, Any], Arrays]:
     """Read the content of a file of some kind and its arrays, and check that both are sound."""
     with open(path, "rb") as stream:
@@ -94,21 +88,14 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
     arrays = {}
     while tensors:  # each gives its memory back when it is copied
         name, tensor = tensors.pop()
-        arrays[name] = _make_array(name, **tensor)
+        dtype, data = tensor["dtype"], tensor["data"]
+        if dtype not in DTYPES:
+            raise ValueError(f"array {name[:80]!r} has the unknown type {dtype!r}")
+        if dtype == "BOOL" and max(data, default=0) > 1:
+            raise ValueError(f"array {name[:80]!r} of booleans holds other values")
+        # Copied, as the last bits of a product depend on how its factors lie in memory.
+        arrays[name] = np.frombuffer(data, DTYPES[dtype]).reshape(tensor["shape"]).copy()
     return content, arrays
-
-
-def _make_array(name: str, dtype: str, shape: list[int], data: bytearray) -> np.ndarray:
-    """An array with memory of its own.
-
-    A view would do, but the last bits of a product depend on how its factors lie in memory, and a
-    loaded model is to predict what the saved one did.
-    """
-    if dtype not in DTYPES:
-        raise ValueError(f"array {name[:80]!r} has the unknown type {dtype!r}")
-    if dtype == "BOOL" and max(data, default=0) > 1:
-        raise ValueError(f"array {name[:80]!r} of booleans holds other values")
-    return np.frombuffer(data, DTYPES[dtype]).reshape(shape).copy()
 
 
 def _header_length(first: bytes | bytearray, size: int) -> int:
@@ -139,14 +126,13 @@ def check_objects(start: bytes | bytearray, size: int) -> None:
 
 def parse_json(text: bytes | str) -> Any:
     """JSON in which no part is named twice."""
-    return json.loads(text, object_pairs_hook=_unique)
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(result := dict(pairs)) != len(pairs):
+            raise ValueError("its header names a part twice")
+        return result
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("its header names a part twice")
-    return result
+    return json.loads(text, object_pairs_hook=unique)
 
 
 def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:

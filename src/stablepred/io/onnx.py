@@ -61,11 +61,8 @@ class _Graph:
             z = self.embedding(z, model.pairs_, encoders)
         score = self.linear(z, model.coef_, model.intercept_)
         # Class labels as a type that ONNX has: integers, doubles, booleans or strings.
-        labels = classes.astype(
-            {"i": np.int64, "u": np.int64, "f": np.float64, "b": bool}.get(
-                classes.dtype.kind, object
-            )
-        )
+        kinds = {"i": np.int64, "u": np.int64, "f": np.float64, "b": bool}
+        labels = classes.astype(kinds.get(classes.dtype.kind, object))
         self.predict(score, labels, self.is_allowed())
         describe = helper.make_tensor_value_info
         inputs = [describe("X", double, ["rows", model.n_features_in_])]
@@ -87,8 +84,6 @@ class _Graph:
         helper.set_model_props(proto, notes)
         return proto
 
-    # --- building blocks ---
-
     def node(self, kind: str, *inputs: str, output: str = "", **options: Any) -> str:
         """Add one operation and name its result."""
         name = output or f"{kind.lower()}_{len(self.nodes)}"
@@ -107,11 +102,8 @@ class _Graph:
         return self.node("Cast", name, to=self.onnx.TensorProto.DOUBLE)
 
     def linear(self, z: str, weight: np.ndarray, bias: np.ndarray) -> str:
-        return self.node(
-            "Add", self.node("MatMul", z, self.constant(weight.T)), self.constant(bias)
-        )
-
-    # --- the steps of prediction ---
+        product = self.node("MatMul", z, self.constant(weight.T))
+        return self.node("Add", product, self.constant(bias))
 
     def features(self, model: Any) -> str:
         """The features as the fit used them: (n, p)."""
