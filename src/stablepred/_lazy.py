@@ -18,7 +18,7 @@ def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     source = module.__spec__.loader.get_source(face)  # type: ignore[union-attr]
     blocks = [part for part in ast.parse(source).body if isinstance(part, ast.If)]
     imports = [one for block in blocks for one in block.body if isinstance(one, ast.ImportFrom)]
-    homes = {alias.name: one.module for one in imports for alias in one.names}
+    homes = {alias.name: one.module or "" for one in imports for alias in one.names}
 
     def getattr_(name: str) -> Any:
         if name not in homes:

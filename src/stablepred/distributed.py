@@ -75,25 +75,19 @@ def fit_shard(
     ShardError
         On the processes that are left, when one has failed or does not answer.
     """
-    _join_processes(timeout)
+    if not dist.is_available():
+        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
+    if not dist.is_initialized():  # start it from what torchrun has set
+        if "RANK" not in os.environ:
+            raise InputError(
+                "fit_shard needs several processes. Start the script with 'torchrun "
+                "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
+            )
+        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
     with _shards(timeout) as shards:
         _check_together(shards, estimator, X, y)
         with row_shards(shards):
             return estimator.fit(X, y, sample_weight)
-
-
-def _join_processes(timeout: float) -> None:
-    """Start torch.distributed from what torchrun has set, unless it runs already."""
-    if not dist.is_available():
-        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
-    if dist.is_initialized():
-        return
-    if "RANK" not in os.environ:
-        raise InputError(
-            "fit_shard needs several processes. Start the script with 'torchrun "
-            "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
-        )
-    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
 
 
 @contextmanager
@@ -139,9 +133,6 @@ def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
     return f"the fit on {shards.size} row shards was given up on rank {shards.rank}: {found}."
 
 
-# --- what must be the same, or there, on every process ---
-
-
 def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
     """Compare notes; what is wrong on one process is an error on all of them."""
     try:
@@ -156,36 +147,19 @@ def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
         raise InputError(" ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text))
     for what in ("parameters", "columns"):
         for rank, note in enumerate(notes):
-            pairs = itertools.zip_longest(note[what], notes[0][what])
-            differing = [
-                f"{here!r} where rank 0 has {first!r}" for here, first in pairs if here != first
-            ]
-            if differing:
-                raise InputError(
-                    f"every shard needs the same {what}, but rank {rank} has {differing[0]}."
-                )
+            for here, first in itertools.zip_longest(note[what], notes[0][what]):
+                if here != first:
+                    raise InputError(
+                        f"every shard needs the same {what}, but rank {rank} has {here!r} where "
+                        f"rank 0 has {first!r}."
+                    )
 
 
 def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """Columns and parameters of this process, once they and its rows can be used."""
-    _check_supported(estimator)
-    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise InputError(
-            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
-        )
-    probe = type(estimator)()
-    outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
-    validate(probe, X, *outcome, ensure_min_samples=3)
-    names = column_names(probe, probe.n_features_in_)
-    parameters = {k: v for k, v in estimator.get_params().items() if k != "random_state"}
-    kind = type(estimator).__name__
-    return {"columns": names, "parameters": [kind, *(f"{k}={v!r}" for k, v in parameters.items())]}
-
-
-def _check_supported(estimator: Any) -> None:
     if not isinstance(estimator, SUPPORTED):
-        names = ", ".join(kind.__name__ for kind in SUPPORTED)
-        raise InputError(f"fit_shard fits {names}, not {type(estimator).__name__}.")
+        fitted = ", ".join(kind.__name__ for kind in SUPPORTED)
+        raise InputError(f"fit_shard fits {fitted}, not {type(estimator).__name__}.")
     estimator._check_parameters()
     wanted = {"order": (1,), "dichotomize": ("mean", None), "checkpoint": (None,)}
     for name, allowed in wanted.items():
@@ -195,3 +169,13 @@ def _check_supported(estimator: Any) -> None:
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
+    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
+        raise InputError(
+            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
+        )
+    probe = type(estimator)()
+    outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
+    validate(probe, X, *outcome, ensure_min_samples=3)
+    names = column_names(probe, probe.n_features_in_)
+    given = [f"{k}={v!r}" for k, v in estimator.get_params().items() if k != "random_state"]
+    return {"columns": names, "parameters": [type(estimator).__name__, *given]}

@@ -118,11 +118,7 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
 def sums_within(
     x: FloatArray, count: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Sums over rows from which the cuts at the mean follow, given the columns' ranges.
-
-    Each column's weighted sum in units that keep it within the range of doubles, its number of
-    values strictly inside the range, and the total weight.
-    """
+    """Scaled sums of the columns, counts strictly inside their ranges, and the total weight."""
     _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
     between = ((x > low) & (x < high)).sum(axis=0)
     return count @ np.ldexp(x, -exponent), between, float(count.sum())

@@ -91,10 +91,7 @@ def fit_head(
     max_iter: int = 100,
     tol: float = 1e-12,
 ) -> Head:
-    """Minimise the head's objective from ``start``; the objective never rises.
-
-    ``z`` are the columns that beta multiplies, ``v`` the mass of the sample's rows.
-    """
+    """Minimise the head's objective over ``z`` under row weights ``v``; it never rises."""
     head = zero_head(z) if start is None else start
     # (d, n): narrow matrices are multiplied faster this way.
     problem = HeadProblem(sample, z.T.contiguous(), v, l2, l1, fit_intercept, outcome)

@@ -21,12 +21,8 @@ class Trial(NamedTuple):
 
 
 def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Trial:
-    """A point that is clearly lower and less steep, else the lowest one, else ``start`` itself.
-
-    ``low`` is the lowest point so far; once a point beyond the minimum is known, ``high``, the
-    minimum lies between them.
-    """
-    low, high = start, None
+    """A point that is clearly lower and less steep, else the lowest one, else ``start`` itself."""
+    low, high = start, None  # the lowest point; one beyond the minimum, once it is known
     for _ in range(MOST_TRIALS):
         trial = at(step)
         enough = trial.value <= start.value + DECREASE * trial.step * start.slope

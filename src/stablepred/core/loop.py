@@ -18,11 +18,7 @@ State = dict[str, Any]  # lists and dicts of tensors, numbers, booleans and None
 
 
 class Checkpoint:
-    """Keeps nothing: the checkpoint of a fit that is not to be resumed.
-
-    The loops of a fit come in the same order every time, one after the other. Each calls ``begin``
-    once, ``keep`` after every iteration and ``end`` once.
-    """
+    """Keeps nothing. Each loop of a fit calls ``begin``, ``keep`` after iterations, and ``end``."""
 
     def begin(self, stage: str, restore: Callable[[State], None]) -> None:
         """Hand the state that an earlier run left of this loop, if it did, to ``restore``."""
@@ -85,14 +81,10 @@ def repeat(
     parts: Sequence[Part],
     start: float = float("inf"),
 ) -> None:
-    """Update until the objective settles or ``max_iter`` is reached.
-
-    ``update`` returns the objective; ``parts`` are the variables that it changes, besides the head
-    of the solution. One iteration is one update of a block, of several L-BFGS steps.
-    """
+    """Update ``parts`` and the solution's head until the objective settles, or ``max_iter``."""
     loop = _Loop(start, settings.max_iter, solution, parts, len(solution.history["total"]))
     settings.checkpoint.begin(stage, loop.restore)
-    while not loop.is_over:
+    while not loop.is_over():
         value = update()
         settings.on_iteration(stage, loop.done, value)
         loop.settled = loop.last - value <= settings.tol * abs(value)
@@ -115,7 +107,6 @@ class _Loop:
     done: int = 0
     settled: bool = False
 
-    @property
     def is_over(self) -> bool:
         return self.settled or self.done >= self.max_iter
 
@@ -131,7 +122,7 @@ class _Loop:
             "history": torch.tensor(
                 [values[self.first_line :] for values in history.values()], dtype=torch.float64
             ),
-            "parts": [part | {"memory": {}} for part in parts] if self.is_over else parts,
+            "parts": [part | {"memory": {}} for part in parts] if self.is_over() else parts,
         }
 
     def restore(self, state: State) -> None:

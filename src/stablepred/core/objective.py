@@ -50,9 +50,6 @@ def weighted_sum(terms: Mapping[str, Tensor], strengths: Strengths) -> Tensor:
     return torch.stack([getattr(strengths, name, 1.0) * terms[name] for name in terms]).sum()
 
 
-# --- L_mix at a head and a network, as a function of the weights ---
-
-
 def row_losses_and_errors(
     sample: Sample, head: Head, network: AutoEncoder | None, outcome: Outcome = BINARY
 ) -> tuple[Tensor, Tensor | None]:
@@ -93,10 +90,7 @@ def loss_of_weights(
     row_losses: Tensor | None = None,
     row_errors: Tensor | None = None,
 ) -> ValueAndGradient:
-    """L_mix as a function of w alone; without losses and errors, balance and penalties only.
-
-    The gradient is in v = mass * w.
-    """
+    """L_mix as a function of w alone, with its gradient in v = mass * w."""
 
     def loss(w: Tensor) -> tuple[Tensor, Tensor]:
         terms = {"balance": balance(sample.mass * w)}
@@ -130,15 +124,11 @@ def all_terms(
     return terms
 
 
-# --- L_mix at fixed weights, as a function of the network and the head ---
-
-
 class NetworkLoss:
     """L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 with its gradient.
 
-    Training an encoder is thousands of evaluations of this on few rows, where recording and
-    replaying the operations one by one would cost more than the operations. Matrices are stored as
-    (columns, rows): narrow matrices are multiplied two to three times as fast this way.
+    By hand, since recording the operations would cost more than they do on few rows. Matrices are
+    stored as (columns, rows): narrow matrices are multiplied two to three times as fast this way.
     """
 
     def __init__(

@@ -1,7 +1,6 @@
 """One thread for small problems.
 
-A fit is thousands of small tensor operations. Shared out over threads each of them ends with a
-barrier, which costs more than the work itself, and ruinously more on a busy machine.
+A fit is thousands of small operations; a barrier of threads after each costs more than the work.
 """
 
 import threading

@@ -24,9 +24,8 @@ def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | Non
 def new_file(path: PathLike, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write to; the file is at ``path`` when the block is done.
 
-    An older file stays until then, and for good when the block fails. Links are followed. While it
-    is written the file is called ``temporary``, where a killed process may have left something, or
-    else has a new name each time.
+    An older file stays until then, and for good when the block fails. Links are followed. What a
+    killed process left at ``temporary`` is replaced; without it the name is new each time.
     """
     target = check_file(path)
     temporary = temporary or _name_beside(target, target.suffix[:16])

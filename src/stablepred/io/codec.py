@@ -15,7 +15,7 @@ import pandas as pd
 
 from stablepred.exceptions import InputError
 from stablepred.io.container import Arrays
-from stablepred.io.objects import build, find_class, not_stored
+from stablepred.io.objects import build, find_class
 
 DEEPEST = 32
 # Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
@@ -72,7 +72,8 @@ def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
             "pickle. Set it to a plain value (an int for random_state or cv, say) before saving; "
             "for an inner model that has no plain state, keep its weights (sample_weight_) instead."
         )
-    stored = {key: item for key, item in vars(value).items() if key not in not_stored(cls)}
+    left = getattr(cls, "not_stored", ())
+    stored = {key: item for key, item in vars(value).items() if key not in left}
     state = {key: encode(item, f"{name}.{key}", arrays) for key, item in stored.items()}
     return {"object": cls.__name__, "state": state}
 
@@ -110,7 +111,7 @@ class _Reader:
         self.depth += 1
         if self.depth > DEEPEST:
             raise ValueError(f"its parts are nested more than {DEEPEST} deep")
-        read = _Reader.list_of if isinstance(item, list) else READERS.get(frozenset(item))
+        read: Any = _Reader.list_of if isinstance(item, list) else READERS.get(frozenset(item))
         if read is None:
             raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
         result = read(self, item)

@@ -4,13 +4,9 @@
     header      JSON: {name: {dtype, shape, data_offsets}, ...} and, under "__metadata__", a string
     the rest    the numbers of all arrays, one after the other without gaps
 
-That is safetensors, and other readers of safetensors can open it. The string is JSON again. It
-begins with the format, the version of the library that wrote the file, and the SHA-256 of the
-whole file, computed with 64 zeros in its own position.
-
-The safetensors library writes and reads the arrays. The header is checked before that, because the
-library does not bound what it unfolds to: no file takes much more memory than twice its size, and
-the header of no file more than ``HEADER_MOST``.
+That is safetensors. The string is JSON again and begins with the format, the version of the
+library, and the SHA-256 of the whole file, computed with 64 zeros in its own position. The header
+is checked before the safetensors library, which does not bound what it unfolds to, reads the file.
 """
 
 import hashlib
@@ -111,10 +107,8 @@ def _header_length(first: bytes | bytearray, size: int) -> int:
 
 
 def check_objects(start: bytes | bytearray, size: int) -> None:
-    """Refuse JSON that unfolds to far more than the file: ``[[],[],[]...`` is small only as text.
-
-    Counted are the characters that open or separate values, at the size of what they may create.
-    """
+    """Refuse JSON that unfolds to far more than the file, such as ``[[],[],[]...``."""
+    # Of the characters that open or separate values, the bytes that they may create.
     costs = {b"{": 256, b"[": 72, b",": 72, b":": 72}
     unfolded = sum(cost * start.count(sign, 8) for sign, cost in costs.items())
     if unfolded > min(OBJECTS + size // 4, OBJECTS_MOST):

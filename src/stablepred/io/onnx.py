@@ -2,11 +2,8 @@
 
     X (n, p) --> standardise or cut --> products of pairs --> encoders --> z beta + b --> sigmoid
 
-Input and arithmetic are in double precision. In single precision a value at a cut point, or close
-to it, could fall on the other side, and a row would change its features altogether.
-
-Rows that ``predict_proba`` refuses (missing or infinite values) can raise no error here: their
-probabilities are NaN.
+All in double precision: in single precision a value close to a cut point could fall on its other
+side. Rows that ``predict_proba`` refuses (missing or infinite values) get NaN.
 """
 
 import json
@@ -25,11 +22,7 @@ IR_VERSION = 8  # the one that came with this opset, so that older runtimes read
 
 
 def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool = True) -> None:
-    """Write the graph of a fitted classifier to ``path``, completely or not at all.
-
-    Where there are encoders, ``on_embedding`` says whether ``coef_`` multiplies their embedding or
-    the features.
-    """
+    """Write the graph to ``path``; ``on_embedding``: ``coef_`` is on the encoders' output."""
     try:
         import onnx
     except ImportError as error:

@@ -25,13 +25,7 @@ def definition_key(definition: Definition) -> str:
 
 
 class Records:
-    """A JSONL file of results by definition.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; it need not exist. Of several records of one definition the last counts.
-    """
+    """A JSONL file of results by definition, of which the last counts; it need not exist yet."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

@@ -1,8 +1,7 @@
 """scikit-learn's estimators that a model file may hold, and what makes them valid.
 
-They cannot say that themselves, as the classes of this library do. Each is listed with the
-attributes that it predicts from and their shapes: k is the number of classes, h that of linear
-functions (1 for two classes, else k), p that of features. The others only describe the fit.
+Each is listed with the attributes that it predicts from and their shapes: k is the number of
+classes, h that of linear functions (1 for two classes, else k), p that of features.
 """
 
 from importlib import import_module

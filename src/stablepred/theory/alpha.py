@@ -106,10 +106,7 @@ def imbalance_bound(p: int, m: ArrayLike) -> Any:
 
 
 def bound_at_share(missing_share: float | FloatArray) -> FloatArray:
-    """The bound g as a function of r = m / 2^p alone, in a form without cancellation.
-
-    Multiplied out: r / (1 - 2r) up to 1/4, then 1 / (3 - 4r) up to 1/2, then 1.
-    """
+    """The bound g by r = m / 2^p: r / (1 - 2r) up to 1/4, then 1 / (3 - 4r) up to 1/2, then 1."""
     low = np.minimum(missing_share, 0.25)
     middle = np.minimum(missing_share, 0.5)
     return np.where(missing_share <= 0.25, low / (1 - 2 * low), 1 / (3 - 4 * middle))

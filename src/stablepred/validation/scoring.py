@@ -29,10 +29,7 @@ SMALL_SHARE = 0.05
 
 @dataclass(frozen=True)
 class EnvironmentScorer:
-    """A multi-metric scorer in scikit-learn's sense: sums of squares in every environment.
-
-    The sums are over rows, so that errors are pooled over the folds and not averaged.
-    """
+    """A multi-metric scorer: sums of squares per environment, pooled over the folds."""
 
     names: Sequence[str]  # of the environments
     folds: Sequence[Fold]
@@ -133,8 +130,7 @@ def positive_probability(model: Any, X: Any) -> FloatArray:
 def effective_share(model: Any) -> float:
     """Effective share of the balancing weights, wherever in the model they are; NaN if nowhere."""
     while model is not None:
-        report = getattr(model, "balance_report_", None)
-        if report is not None:
+        if (report := getattr(model, "balance_report_", None)) is not None:
             return float(report.effective_share)
         last_step = model.steps[-1][1] if isinstance(model, Pipeline) else None
         model = last_step or getattr(model, "best_estimator_", None)

@@ -15,8 +15,15 @@ from stablepred._random import RandomState, root_seed
 from stablepred.exceptions import InputError
 from stablepred.validation.candidates import CandidateSearch, fit_arguments, prepare
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
-from stablepred.validation.folds import Fold, Rows, constant_error, make_folds, use_environments
-from stablepred.validation.noisy import find_noisy, select_noisy
+from stablepred.validation.folds import (
+    Fold,
+    Rows,
+    constant_error,
+    find_noisy,
+    make_folds,
+    select_noisy,
+    use_environments,
+)
 from stablepred.validation.scoring import EnvironmentScorer, positive_probability, warn_of_doubt
 
 
@@ -179,8 +186,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             prepare(self.estimator, seed),
             self.param_grid,
             scoring=scorer,
-            refit=self.refit
-            and (lambda found: scorer.summarize(found)["rank_test_score"].argmin()),
+            refit=self.refit and (lambda all_: scorer.summarize(all_)["rank_test_score"].argmin()),
             cv=[(fold.train, fold.test) for fold in folds],
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -229,10 +235,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
                     "Pass two or more, or set criterion='worst'."
                 )
             return None, names, [fold]
-        if self.noisy_features is None:
-            noisy = find_noisy(rows, seed)
-        else:
-            noisy = select_noisy(self.noisy_features, rows.names)
+        named = self.noisy_features
+        noisy = find_noisy(rows, seed) if named is None else select_noisy(named, rows.names)
         folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
         return noisy, [f"r={rate:g}" for rate in self.rates], folds
 

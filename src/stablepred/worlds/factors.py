@@ -34,19 +34,8 @@ class Factor:
 class FactorGraph:
     """Discrete variables whose joint law is proportional to a product of factors.
 
-    Parameters
-    ----------
-    sizes : mapping from str to int
-        Number of values of each variable, at most 127.
-    factors : sequence of Factor
-        Every variable must be in at least one scope.
-    start : str, optional
-        The variable to sum out first among those that join others (see `elimination_order`).
-
-    Attributes
-    ----------
-    log_total : float
-        Logarithm of the sum of the product over all values of all variables.
+    ``sizes`` has the number of values of each variable, at most 127; each must be in a scope.
+    ``log_total`` is the logarithm of the sum of the product over all values of all variables.
     """
 
     def __init__(
@@ -78,11 +67,7 @@ class FactorGraph:
     def extend(
         self, drawn: Values, n: int, rng: np.random.Generator, names: Collection[str]
     ) -> Values:
-        """Draw the variables in ``names``, and those they depend on, given those already drawn.
-
-        ``drawn`` must come from an earlier call, with all its variables and any choice of its
-        rows that looked at nothing but them.
-        """
+        """Draw ``names``, and what they depend on, given some rows of an earlier call."""
         needed = set(names)
         for name, factors in self._steps:
             if name in needed and name not in drawn:
@@ -155,10 +140,8 @@ def elimination_order(
 ) -> tuple[str, ...]:
     """Order in which to sum out variables so that the tables on the way stay small.
 
-    First and at any time those whose neighbours are all joined already; then ``start``; then,
-    among the neighbours of what has been summed out, the one that joins the fewest new pairs.
-    On a ring this walks along it, so that a table holds the two ends of the part that is done
-    and nothing between.
+    First and at any time those whose neighbours are all joined already; then ``start``; then, among
+    the neighbours of what has been summed out, the one that joins the fewest new pairs.
     """
     lengths = dict(sizes)
     neighbours = {v: {o for s in scopes if v in s for o in s} - {v} for v in lengths}
