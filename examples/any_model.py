@@ -1,4 +1,7 @@
-"""Balancing weights for any scikit-learn model that takes sample_weight.
+"""Weights for any model: the numbers
+==================================
+
+Balancing weights for any scikit-learn model that takes sample_weight.
 
 Run: python examples/any_model.py
 """

@@ -1,4 +1,7 @@
-"""Compare models across environments that none of them was trained in.
+"""Compare models over environments
+================================
+
+Compare models across environments that none of them was trained in.
 
 Run: python examples/compare_models.py
 """

@@ -1,4 +1,7 @@
-"""A study with environments of your own: how strong may a habit be before a model leans on it?
+"""A study with environments of your own
+=====================================
+
+A study with environments of your own: how strong may a habit be before a model leans on it?
 
 Clinics examine patients. Four findings are causes of a disease. Two tests have nothing to do with
 it, but each clinic has a habit of ordering them for patients it believes to be ill, and the next

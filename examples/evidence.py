@@ -1,4 +1,7 @@
-"""How well two kinds of evidence tell stable features from noisy ones.
+"""How well the evidence tells stable from noisy
+=============================================
+
+How well two kinds of evidence tell stable features from noisy ones.
 
 Run: python examples/evidence.py
 """

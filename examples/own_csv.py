@@ -1,4 +1,7 @@
-"""Your own table, from a CSV file to a verdict.
+"""Your own CSV file, as a script
+==============================
+
+Your own table, from a CSV file to a verdict.
 
 Run: python examples/own_csv.py [your.csv outcome_column environment_column]
 Without arguments it makes a table of customers first.

@@ -1,4 +1,7 @@
-"""One fit by several processes, each with its own rows.
+"""One fit by several processes
+============================
+
+One fit by several processes, each with its own rows.
 
 Run: torchrun --nproc-per-node 2 examples/shards.py
 """

@@ -1,4 +1,7 @@
-"""The two ways in which minimising L_mix over everything gives a stable but useless model.
+"""Two ways to be stable and useless
+=================================
+
+The two ways in which minimising L_mix over everything gives a stable but useless model.
 
 Run: python examples/two_cheats.py
 """

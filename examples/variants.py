@@ -1,4 +1,7 @@
-"""What each choice in DGBR's defaults gains: one of them changed at a time, beside other methods.
+"""What each default of DGBR gains
+===============================
+
+What each choice in DGBR's defaults gains: one of them changed at a time, beside other methods.
 
 Run: python examples/variants.py
 """

@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -24,14 +25,20 @@ Settings = dict[str, Any]
 
 LR, DLR, GBR, DGBR = "LR", "DLR", "GBR", "DGBR"
 OURS, OURS_CLASS = "Stable", StableClassifier.__name__  # what the library recommends
-PAPER = "DGBR (paper)"  # to the letter of the paper
+LR_ZERO = "LR (no intercept)"
+# To the letter of the paper, whose models have no intercept, and the same with one.
+GBR_PAPER, PAPER = "GBR (paper)", "DGBR (paper)"
+GBR_PAPER_ONE, PAPER_ONE = "GBR (paper, intercept)", "DGBR (paper, intercept)"
 BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"
 CONSTANT, ORACLE = "constant", "oracle"  # references
-CHOSEN_LR = "LR (chosen penalty)"  # in the study of natural shifts
+CHOSEN_LR = "LR (chosen penalty)"
 
 BASELINES = (LR, DLR, GBR)
 FOUR = (*BASELINES, DGBR)
-COMPARED = (*FOUR, OURS, PAPER)
+COMPARED = (
+    *(LR, LR_ZERO, CHOSEN_LR, DLR, GBR, DGBR, OURS),
+    *(GBR_PAPER, PAPER, GBR_PAPER_ONE, PAPER_ONE),
+)
 ENCODERS = (DLR, DGBR, PAPER)  # the methods with an embedding
 
 
@@ -54,6 +61,12 @@ class Method:
     def __call__(self, seed: int, **changes: Any) -> Any:
         """The unfitted estimator."""
         return self.make(random_state=seed, **changes)
+
+    def restore(self, seed: int, settings: Settings) -> Any:
+        """The unfitted estimator that `settings` describes."""
+        own = self.settings()
+        changed = {name: value for name, value in settings.items() if own.get(name) != value}
+        return self.make(random_state=seed).set_params(**changed)
 
     def settings(self, **changes: Any) -> Settings:
         """All parameters that decide the result, but the seed, as plain values."""
@@ -81,23 +94,31 @@ def _chosen_lr(random_state: int | None = None) -> GridSearchCV:
 
 METHODS: dict[str, Method] = {
     LR: Method(LogisticRegression),
+    LR_ZERO: Method(partial(LogisticRegression, fit_intercept=False)),
     DLR: Method(DLRClassifier, revision=2),
-    GBR: Method(GBRClassifier, revision=3),
-    DGBR: Method(DGBRClassifier, revision=4),
+    GBR: Method(GBRClassifier, revision=4),
+    DGBR: Method(DGBRClassifier, revision=5),
     OURS: Method(StableClassifier),
     CHOSEN_LR: Method(_chosen_lr),
+    GBR_PAPER: Method(GBRClassifier.from_paper),
     PAPER: Method(DGBRClassifier.from_paper, revision=2),
+    GBR_PAPER_ONE: Method(partial(GBRClassifier.from_paper, fit_intercept=True)),
+    PAPER_ONE: Method(partial(DGBRClassifier.from_paper, fit_intercept=True)),
     BOOSTING: Method(HistGradientBoostingClassifier),
     BALANCED_BOOSTING: Method(_balanced_boosting, revision=2),
 }
+# The grid of the methods to the letter.
+_LETTER: dict[str, list[Any]] = {"balance": [3.0, 10.0], "weight_l2": [1.0, 3.0]}
 # Four candidates each; the defaults are among them.
 GRIDS: dict[str, dict[str, list[Any]]] = {
     LR: {"C": [0.01, 0.1, 1.0, 10.0]},
+    LR_ZERO: {"C": [0.01, 0.1, 1.0, 10.0]},
+    CHOSEN_LR: {"cv": [3, 4, 5, 6]},
     DLR: {"network_l2": [1e-4, 3e-4, 1e-3, 3e-3]},
     GBR: {"weight_l2": [0.01, 0.1], "l1": ["auto", 0.01]},
-    DGBR: {"weight_l2": [0.01, 0.1], "head": ["embedding", "features"]},
+    DGBR: {"weight_l2": [0.01, 0.1], "head": ["auto", "features"]},
     OURS: {"cv": [2, 3, 4, 5]},
-    PAPER: {"balance": [1.0, 10.0], "weight_l2": [1.0, 3.0]},
+    **dict.fromkeys((GBR_PAPER, PAPER, GBR_PAPER_ONE, PAPER_ONE), _LETTER),
 }
 # The strengths of L_mix that figure 12 varies: symbol, parameter of PAPER, values.
 STRENGTHS: dict[str, tuple[str, tuple[float, ...]]] = {

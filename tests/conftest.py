@@ -1,6 +1,7 @@
 """Settings and small data that the tests share."""
 
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -85,3 +86,23 @@ def data_folder():
     if not (folder / "bank-full.csv.gz").exists():
         pytest.skip(f"the data files are not in {folder}; STABLEPRED_DATA may name their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """A Spark of one core on this machine."""
+    sql = pytest.importorskip("pyspark.sql", reason="the extra 'spark' is not installed")
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else its workers run whatever python3 is
+    try:
+        session = (
+            sql.SparkSession.builder.master("local[1]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.sql.shuffle.partitions", "1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .getOrCreate()
+        )
+    except Exception as error:
+        pytest.skip(f"Spark does not start (it needs Java): {error}")
+    yield session
+    session.stop()

@@ -24,6 +24,7 @@ from stablepred import (
     GlobalBalancer,
     StableClassifier,
     StableFeatureSelector,
+    StableRegressor,
     error_interval,
     load,
     stability_report,
@@ -48,6 +49,7 @@ MODELS = {
     "dgbr": DGBRClassifier(**FEW),
     "stable": StableClassifier(random_state=0),
     "stable of lr": StableClassifier(LogisticRegression(), random_state=0),
+    "stable number": StableRegressor(random_state=0),
     "selector": StableFeatureSelector(random_state=0),
 }
 

@@ -17,7 +17,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.numpy import save as safetensors_bytes
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 
 import stablepred
@@ -30,6 +30,7 @@ from stablepred import (
     GlobalBalancer,
     OverlapFilter,
     StableClassifier,
+    StableRegressor,
 )
 from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, ModelFileError
@@ -129,7 +130,8 @@ def folder(tmp_path_factory):
         "gauss": BalancedClassifier(GaussianNB(), GlobalBalancer(max_iter=3)),
         "bernoulli": BalancedClassifier(BernoulliNB(), GlobalBalancer(max_iter=3)),
         "stable": StableClassifier(LogisticRegression(), cv=2, random_state=0),
-        "network": StableClassifier(cv=2, random_state=0),
+        "default": StableClassifier(cv=2, random_state=0),
+        "number": StableRegressor(LinearRegression(), cv=2, random_state=0),
         "encoder": TableEncoder(),
         "multinomial": BalancedClassifier(MultinomialNB(), GlobalBalancer(max_iter=3)),
     }
@@ -241,6 +243,7 @@ FORGED = [
     ("gbr", set_state(max_iter="many"), "max_iter of a GBRClassifier cannot be 'many'"),
     ("gbr", set_state(random_state="x"), "random_state"),
     ("gbr", set_state(solver="magic"), "solver must be one of"),
+    ("gbr", set_state(cv=-5), "cv must be an integer of at least 2"),
     ("gbr", set_state(tol={"float": "nan"}), "tol must be"),
     ("gbr", set_state(tol={"float": "1e5"}), "1e5"),
     ("gbr", set_state(cv={"surprise": 1}), "unknown keys"),
@@ -302,12 +305,13 @@ FORGED = [
     ("stable", set_state(evidence="magic"), "evidence"),
     ("stable", set_state(guard=3), "guard"),
     ("stable", set_state(surprise_=3), "'surprise_'.* no attributes"),
-    ("network", set_array(".encoder[0][0]", lambda a: a[:, :2]), "estimator_ must be"),
-    ("network", set_array(".encoder[1][0]", lambda a: a[:, :1]), "matrix of layer 1"),
-    ("network", set_array(".estimator_.coef", lambda a: a[:1]), "coef of the network"),
-    ("network", set_array(".estimator_.coef", with_value(np.nan)), "coef of the network"),
+    ("default", set_array(".estimator_.beta", lambda a: a[:2]), "coefficients"),
+    ("default", set_array(".estimator_.beta", with_value(np.nan)), "coefficients"),
+    ("default", set_array("StableClassifier.columns_", lambda a: a + 9), "columns_ must be"),
+    ("default", set_array("StableClassifier.columns_", lambda a: a * 0), "columns_|coefficients"),
+    ("number", set_state(target_mean_={"float": "nan"}), "must be finite"),
     ("stable", set_array("StableClassifier.used_features_", lambda a: a[:2]), "the masks"),
-    ("stable", set_array("StableClassifier.used_features_", lambda a: ~a), "estimator_ must be"),
+    ("stable", set_array("StableClassifier.columns_", lambda a: a[:-1]), "estimator_ must be"),
     ("stable", set_array("StableClassifier.classes_", lambda a: a + 1), "classes of estimator_"),
     ("dgbr", set_state(head="features"), "coef_"),
     ("dgbr", lambda s, a: s["pairs_"].pop(), "matrix of layer 0"),
@@ -707,7 +711,7 @@ def test_what_a_class_refuses_is_not_saved(tmp_path):
         save(Plan(["a"], {"b": []}), tmp_path / "plan")
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(version, folder, tmp_path):
     content, arrays = unpack(folder / "gbr")
     text = json.dumps({"format": version, "stablepred": "0.1.0", "model": content["model"]})

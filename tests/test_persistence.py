@@ -36,6 +36,9 @@ from stablepred import (
     GBRClassifier,
     GlobalBalancer,
     OverlapFilter,
+    StableClassifier,
+    StableFeatureSelector,
+    StableRegressor,
 )
 from stablepred.exceptions import InputError, ModelFileError
 
@@ -56,6 +59,11 @@ MODELS = {
     "DGBR paper": DGBRClassifier.from_paper(max_iter=3, random_state=0),
     "BalancedClassifier": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=4)),
     "BalancedRegressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=4)),
+    "Stable": StableClassifier(random_state=0),
+    "Stable of LR": StableClassifier(LogisticRegression(), random_state=0),
+    "StableRegressor": StableRegressor(random_state=0),
+    "StableRegressor of Ridge": StableRegressor(Ridge(), random_state=0),
+    "selector": StableFeatureSelector(random_state=0),
 }
 
 
@@ -123,7 +131,7 @@ def test_a_loaded_model_can_be_saved_and_fitted_again(name, fitted, table, tmp_p
     assert_identical(outputs(again, table.X), outputs(model, table.X))
 
 
-@pytest.mark.parametrize("name", ["GBR", "DGBR", "BalancedClassifier"])
+@pytest.mark.parametrize("name", ["GBR", "DGBR", "BalancedClassifier", "Stable"])
 @pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-1.0, 2.0], [7, 9]])
 def test_labels_of_any_kind_survive(name, labels, fitted, table, tmp_path):
     model = fitted(name, np.array(labels)[table.y])

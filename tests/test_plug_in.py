@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.linear_model import ElasticNet, PoissonRegressor
 
-from samples import dependent_sample, largest_rise, random_network, sample_of
+from samples import dependent_sample, largest_rise, random_network
 from stablepred import StableClassifier
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.differentiation import value_and_gradients
@@ -17,9 +17,8 @@ from stablepred.core.objective import Strengths
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.data import SyntheticWorld
 from stablepred.evidence.base import Scores
-from stablepred.evidence.explaining_away import ExplainingAway
 from stablepred.evidence.verdict import judge, make_evidence
-from stablepred.heads.choice import choose_recipe, shuffled_folds
+from stablepred.heads.choice import judge_recipes, shuffled_folds
 from stablepred.heads.linear import LinearHeads
 from stablepred.heads.network import NetworkHeads
 from stablepred.sample import make_sample
@@ -64,10 +63,10 @@ def test_weights_can_be_learned_by_another_balance_and_carry_a_head():
     assert largest_rise(own) <= 1e-9
     heads = LinearHeads(SETTINGS, torch.tensor([True, False, False, True]))
     recipes = list(heads.recipes(sample, solution.w, "auto", "auto"))
-    recipe = choose_recipe(
+    judged = judge_recipes(
         heads, recipes, sample, solution.w, ~heads.stable, lambda: shuffled_folds(sample, 3, 0), 0
     )
-    (predictor,) = heads.fit(sample, solution.w, [recipe])
+    (predictor,) = heads.fit(sample, solution.w, [recipes[judged.best]])
     assert float(predictor.probability(sample, sample.features).std()) > 0.1
 
 
@@ -243,16 +242,3 @@ def test_an_encoder_trained_on_another_outcome_carries_heads_that_predict_its_me
             explained = 1 - v @ (sample.y - predicted) ** 2 / (v @ (sample.y - v @ sample.y) ** 2)
             assert float(v @ predicted) == pytest.approx(float(v @ sample.y), abs=0.02)
             assert float(explained) > 0.2
-
-
-def test_causes_of_a_number_explain_each_other_away_too():
-    rng = np.random.default_rng(0)
-    x = (rng.random((3000, 4)) < 0.5).astype(float)
-    y = 2 * x[:, 0] + 2 * x[:, 1] + rng.normal(0, 0.5, 3000)
-    x[:, 2] = y + rng.normal(0, 1, 3000) > 2
-    sample, outcome = sample_of(x, y), SquaredError()
-    kinds = make_evidence(["explaining_away", "effect"], 0, outcome)
-    verdict = judge(sample, torch.ones_like(sample.mass), kinds, outcome)
-    assert verdict.kind == ExplainingAway.name
-    assert verdict.stable[:2].all()
-    assert not verdict.stable[3]

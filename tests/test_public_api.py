@@ -23,13 +23,17 @@ REQUIRED = {
     "OverlapFilter",
     "StableClassifier",
     "StableFeatureSelector",
+    "StableRegressor",
     "TableEncoder",
     "__version__",
     "average_error",
+    "compare",
     "environment_errors",
     "error_interval",
+    "explain_drop",
     "load",
     "stability_error",
+    "stability_price",
     "stability_report",
     "stress_test",
     "worst_error",
@@ -38,6 +42,7 @@ REQUIRED = {
 COMMON = {"random_state", "max_iter", "tol", "device", "verbose", "dichotomize", "checkpoint"}
 BALANCER = {"order", "weight_l2", "weight_sum", "min_effective_share"}
 GBR = BALANCER | {"balance", "l2", "l1", "solver", "refit", "cv", "fit_intercept"}
+SCREEN = {"evidence", "guard", "cv", "random_state", "device", "verbose"}
 DLR = {"reconstruction", "l2", "l1", "network_l2", "hidden", "fit_intercept"}
 PARAMETERS = {
     "GlobalBalancer": COMMON | BALANCER,
@@ -46,10 +51,9 @@ PARAMETERS = {
     "DGBRClassifier": COMMON | GBR | DLR | {"head", "standardize", "frozen"},
     "BalancedClassifier": {"estimator", "balancer"},
     "BalancedRegressor": {"estimator", "balancer"},
-    "StableClassifier": {
-        *("estimator", "evidence", "guard", "cv", "random_state", "n_jobs", "device", "verbose"),
-    },
-    "StableFeatureSelector": {"evidence", "random_state", "device", "verbose"},
+    "StableClassifier": SCREEN | {"estimator", "n_jobs"},
+    "StableRegressor": SCREEN | {"estimator", "n_jobs"},
+    "StableFeatureSelector": SCREEN,
     "FrozenWeights": {"after", "reduced", "bias_bound", "network_bound"},
 }
 ESTIMATORS = ["Dichotomizer", "OverlapFilter", *(set(PARAMETERS) - {"FrozenWeights"})]
@@ -62,7 +66,12 @@ OFFERS = {
     | {"decision_function", "to_onnx", "fit_table", "from_paper", "transform"},
     "GlobalBalancer": {"fit_table"},
     "StableClassifier": PREDICTION,
+    "StableRegressor": {"predict", "score"},
     "StableFeatureSelector": {"transform", "fit_transform", "get_support", "get_feature_names_out"},
+}
+SCREENED = {
+    *("variables_", "decision_", "stable_features_", "used_features_", "encoder_"),
+    "random_state_",
 }
 FITTED = {
     "GlobalBalancer": {"weights_", "balance_report_", "n_iter_", "converged_", "history_"},
@@ -72,15 +81,9 @@ FITTED = {
         *("balance_report_", "feature_effects_", "stable_features_", "used_features_", "recipe_"),
         "random_state_",
     },
-    "StableClassifier": {
-        *("classes_", "variables_", "decision_", "stable_features_", "used_features_"),
-        *("share_through_outcome_", "sample_weight_", "balance_report_", "estimator_"),
-        *("random_state_", "converged_"),
-    },
-    "StableFeatureSelector": {
-        *("variables_", "stable_features_", "used_features_", "share_through_outcome_"),
-        *("random_state_", "converged_"),
-    },
+    "StableClassifier": SCREENED | {"classes_", "estimator_", "columns_"},
+    "StableRegressor": SCREENED | {"target_mean_", "target_scale_", "estimator_", "columns_"},
+    "StableFeatureSelector": SCREENED,
 }
 FITTED["DGBRClassifier"] = FITTED["GBRClassifier"] | {"encoders_"}
 
@@ -316,6 +319,7 @@ def test_a_fit_touches_no_global_state_either():
             stablepred.DLRClassifier(max_iter=3, random_state=0),
             stablepred.DGBRClassifier(max_iter=3, random_state=0),
             stablepred.StableClassifier(random_state=0),
+            stablepred.StableRegressor(random_state=0),
         ):
             model.fit(X, y)
     print(json.dumps([before, state()]))

@@ -26,7 +26,15 @@ def names(requirements):
 
 
 DEPENDENCIES = names(PROJECT["dependencies"])
-EXTRAS = {extra: names(listed) for extra, listed in PROJECT["optional-dependencies"].items()}
+# Extras for users, without those that only name others.
+EXTRAS = {
+    extra: names(listed)
+    for extra, listed in PROJECT["optional-dependencies"].items()
+    if extra not in ("all", "docs", "test", "dev")
+}
+DEVELOPING = set().union(
+    *(names(PROJECT["optional-dependencies"][extra]) for extra in ("docs", "test", "dev"))
+)
 
 
 # --- the wheel ---
@@ -72,7 +80,7 @@ def test_the_wheel_holds_no_binary_and_no_large_file(wheel):
 def test_every_dependency_is_explained():
     text = (ROOT / "docs" / "dependencies.md").read_text()
     words = set(re.findall(r"[\w-]+", text))
-    listed = DEPENDENCIES | set().union(*EXTRAS.values())
+    listed = DEPENDENCIES | DEVELOPING.union(*EXTRAS.values())
     assert sorted(listed - words) == []
 
 
@@ -93,10 +101,9 @@ def imported_packages(path):
 def test_every_import_is_declared(path):
     """At the top of a file only what is always installed; extras where they are used."""
     always = {MODULES.get(name, name) for name in DEPENDENCIES} | {"stablepred"}
-    extras = set().union(*(listed for extra, listed in EXTRAS.items() if extra != "dev"))
     top, inside = imported_packages(path)
-    assert top <= always
-    assert inside <= always | extras
+    assert top <= always | (EXTRAS["cli"] if "cli" in path.parts else set())
+    assert inside <= always
 
 
 def test_every_dependency_is_used():
@@ -106,10 +113,47 @@ def test_every_dependency_is_used():
     assert {MODULES.get(name, name) for name in DEPENDENCIES} <= imported
 
 
-def test_what_the_tests_need_of_the_extras_is_in_dev():
-    """All but Spark, which is large and needs Java; its test is skipped without it."""
-    others = set().union(*(listed for extra, listed in EXTRAS.items() if extra != "dev"))
-    assert others - {"pyspark"} <= EXTRAS["dev"]
+def test_every_package_of_an_extra_is_named_where_it_is_missed():
+    """`_extras` knows what the package imports of them, and by which extra it comes."""
+    from stablepred._extras import EXTRAS as KNOWN
+
+    for package, extra in KNOWN.items():
+        assert package in EXTRAS[extra]
+    required = set()
+    for path in PACKAGE.rglob("*.py"):
+        found = re.findall(r'\b(?:require|Lazy)\("(\w+)', path.read_text())
+        required |= set(found)
+    assert required | {"rich"} == set(KNOWN)
+
+
+@pytest.mark.parametrize("module", ["onnx", "pyarrow.compute"])
+def test_a_missing_extra_is_an_import_error_that_says_what_to_install(module, monkeypatch):
+    from stablepred._extras import EXTRAS as KNOWN
+    from stablepred._extras import Lazy, require
+
+    package = module.split(".")[0]
+    monkeypatch.setitem(sys.modules, module, None)
+    wanted = rf"this needs {package}, .*pip install 'stablepred\[{KNOWN[package]}\]'"
+    with pytest.raises(ImportError, match=wanted):
+        require(module, "this")
+    with pytest.raises(stablepred.exceptions.InputError, match=wanted):
+        Lazy(module, "this").anything  # noqa: B018
+
+
+def test_without_typer_the_command_line_says_what_to_install(tmp_path):
+    code = """
+        import runpy, sys
+        sys.modules["typer"] = None
+        runpy.run_module("stablepred", run_name="__main__")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: the command line needs typer, which is not installed: "
+        "pip install 'stablepred[cli]'.\n"
+    )
 
 
 # --- the network ---

@@ -41,6 +41,7 @@ from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.encoder import TableEncoder
 from stablepred.tables.files import CsvFile, TableFile, open_table
 from stablepred.tables.table_model import encode_table
+from stablepred.tables.target import Target
 
 ROOT = Path(__file__).parent.parent
 FACTOR = 40  # bytes of memory for a byte of the file, unpacked
@@ -78,7 +79,9 @@ def check_encoded(frame: pd.DataFrame) -> None:
     try:
         encoded = encode_table(frame, str(frame.columns[-1]))
         encoder, features = encoded.encoder, encoded.features
-        assert set(encoded.y.tolist()) == {0, 1}, "an outcome other than 0 and 1"
+        if isinstance(encoded.target, Target):
+            assert set(encoded.y.tolist()) == {0, 1}, "an outcome other than 0 and 1"
+        assert not pd.isna(encoded.y).any(), "an outcome that is missing"
     except InputError:  # no target in the last column
         encoder = TableEncoder().fit(frame)
         features = encoder.transform(frame)

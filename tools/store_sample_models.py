@@ -33,6 +33,7 @@ from stablepred import (
     OverlapFilter,
     StableClassifier,
     StableFeatureSelector,
+    StableRegressor,
 )
 from stablepred.data import TableEncoder, fit_table
 from stablepred.exceptions import StablepredWarning
@@ -127,8 +128,21 @@ SAMPLES: dict[str, Sample] = {
         lambda: BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5))
     ),
     "stable": Sample(lambda: StableClassifier(cv=2, random_state=0)),
-    "selector": Sample(lambda: StableFeatureSelector(random_state=0)),
+    "stable-table": Sample(lambda: StableClassifier(cv=2, random_state=0), data="table"),
     "stable-linear": Sample(lambda: StableClassifier(LR(), cv=2, random_state=0)),
+    "stable-three-classes": Sample(
+        lambda: StableClassifier(cv=2, random_state=0),
+        lambda y: np.where(np.arange(N_ROWS) % 3 == 0, 2, y),
+    ),
+    "stable-regressor": Sample(
+        lambda: StableRegressor(cv=2, random_state=0), lambda y: y + 0.01 * np.arange(N_ROWS)
+    ),
+    "stable-regressor-linear": Sample(
+        lambda: StableRegressor(LinearRegression(), cv=2, random_state=0),
+        lambda y: y + 0.01 * np.arange(N_ROWS),
+        "array",
+    ),
+    "selector": Sample(lambda: StableFeatureSelector(random_state=0)),
     "table": Sample(lambda: DGBRClassifier(hidden=(4, 3), cv=2, **FEW), data="table"),
     "table-lr": Sample(LR, data="table"),
 }

@@ -13,6 +13,7 @@ if _typing.TYPE_CHECKING:
     from stablepred import baselines, data, exceptions, plotting, search, theory  # noqa: F401
     from stablepred.core.frozen import FrozenWeights
     from stablepred.evaluation.compare import compare
+    from stablepred.evaluation.drop import explain_drop
     from stablepred.evaluation.metrics import (
         average_error,
         environment_errors,
@@ -20,6 +21,7 @@ if _typing.TYPE_CHECKING:
         stability_error,
         worst_error,
     )
+    from stablepred.evaluation.price import stability_price
     from stablepred.evaluation.reports import stability_report, stress_test
     from stablepred.io.save import load
     from stablepred.models.balanced import BalancedClassifier, BalancedRegressor
@@ -51,8 +53,10 @@ __all__ = [
     "compare",
     "environment_errors",
     "error_interval",
+    "explain_drop",
     "load",
     "stability_error",
+    "stability_price",
     "stability_report",
     "stress_test",
     "worst_error",

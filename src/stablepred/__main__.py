@@ -1,6 +1,21 @@
-"""``python -m stablepred``: the command line."""
+"""The command line: ``stablepred`` and ``python -m stablepred``."""
 
-from stablepred.cli import app
+import sys
+
+from stablepred._extras import require
+
+
+def main() -> None:
+    """Run the command line, or say which extra it needs."""
+    try:
+        require("typer", "the command line")
+    except ImportError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    from stablepred.cli import app
+
+    app(prog_name="stablepred")
+
 
 if __name__ == "__main__":
-    app(prog_name="stablepred")
+    main()

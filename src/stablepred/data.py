@@ -8,6 +8,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.tables.counting import PatternCounts, count_patterns
     from stablepred.tables.datasets import DATASETS, Dataset, load_dataset
     from stablepred.tables.encoder import TableEncoder
+    from stablepred.tables.engines import predict_table
     from stablepred.tables.files import read_table
     from stablepred.tables.table_model import TableModel, fit_table
     from stablepred.worlds.continuous import ContinuousWorld
@@ -29,6 +30,7 @@ __all__ = [
     "deliverable_rows",
     "fit_table",
     "load_dataset",
+    "predict_table",
     "read_table",
 ]
 

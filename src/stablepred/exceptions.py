@@ -7,6 +7,10 @@ class InputError(ValueError):
     """The input cannot be used; the message says which part, what was found and what to do."""
 
 
+class MissingExtraError(InputError, ImportError):
+    """A package is not installed; the message says which extra brings it."""
+
+
 class ModelFileError(InputError):
     """A model file is damaged, foreign, or not a model file at all."""
 

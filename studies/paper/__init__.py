@@ -6,7 +6,7 @@ from pathlib import Path
 
 from studies.paper import page, panels, tuned
 from studies.paper.bars import bars_table
-from studies.paper.claims import claims_table, join_trends
+from studies.paper.claims import LIBRARY, claims_table, join_trends
 from studies.paper.definitions import EVERYTHING, FIGURES, named_figures
 from studies.paper.figures import TUNED_SEEDS, Figure
 from studies.paper.panels import Panel
@@ -65,6 +65,7 @@ class PaperStudy(Study):
             tables["panels"] = summary_table(runs, lines)
             tables["bars"] = bars_table(runs, lines)
             tables["claims"] = claims_table(runs)
+            tables["claims-library"] = claims_table(runs, LIBRARY)
         trends = join_trends(runs, self.figures, self.seeds, records)
         if len(trends):
             tables["trends"] = trends

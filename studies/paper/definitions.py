@@ -30,7 +30,8 @@ figure     LaTeX label                     what it shows
 Beyond the paper, ``assumption-1`` are worlds in which Assumption 1 holds, the bias being on the
 noise-free outcome: S_|_V, n = 2000 (a to c) and 4000 (d to f) by r = .65, .75, .85; p = 40 and 80
 at n = 4000 (g, h); S -> V and V -> S, n = 2000 and 4000 (i to l); and 20 % and 60 % of the features
-stable, with the columns in random order (m, n).
+stable, with the columns in random order (m, n). ``literal-mediator`` are figures 8b, 9b and 10b
+with the integer Z (a to c).
 """
 
 from collections.abc import Sequence
@@ -141,6 +142,14 @@ def _assumption_1() -> Figure:
     return Figure("assumption-1", title, claim, _lettered("assumption-1", panels))
 
 
+def _literal() -> Figure:
+    settings: tuple[Any, ...] = ("s_indep_v", "s_to_v", "v_to_s")
+    worlds = [SyntheticWorld(s, shift="v_given_s", mediator="integer") for s in settings]
+    panels = _lettered("literal-mediator", [_panel(world, 2000, 0.85) for world in worlds])
+    claim = "beyond the paper: selection that acts on S more than on V"
+    return Figure("literal-mediator", "P(V|S) varies, V tied to the integer Z", claim, panels)
+
+
 _STABLE = f"GBR is more stable than LR, {DGBR} than DLR and GBR"
 
 FIGURES: dict[str, Figure] = {
@@ -157,6 +166,7 @@ FIGURES: dict[str, Figure] = {
         _figure_11(),
         _figure_12(),
         _assumption_1(),
+        _literal(),
     )
 }
 

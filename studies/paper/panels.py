@@ -23,8 +23,9 @@ from stablepred.evaluation.metrics import (
     environment_errors,
     stability_error,
 )
-from stablepred.evaluation.predictions import predict_probabilities
-from stablepred.evaluation.references import ConstantPredictor, Oracle, shrinkage_line
+from stablepred.evaluation.predictions import predict_outcomes
+from stablepred.evaluation.references import ConstantPredictor, Oracle
+from stablepred.evaluation.shrinkage import shrinkage_line
 from stablepred.validation.environments import RATES
 from stablepred.worlds.environment import Environment
 from stablepred.worlds.synthetic import SyntheticWorld
@@ -168,7 +169,7 @@ def run_method(definition: Definition) -> Result:
     """One method in a panel, with one seed."""
     panel, seed = Panel.from_definition(definition["panel"]), definition["seed"]
     data = environments(panel, seed)
-    model = METHODS[definition["method"]](seed).set_params(**definition["settings"])
+    model = METHODS[definition["method"]].restore(seed, definition["settings"])
     fitted = fit(lambda: model, data.train)
     return {
         **errors_of(model, data.tests),
@@ -186,7 +187,7 @@ def errors_of(model: Any, tests: Sequence[Environment]) -> Result:
     are a sample: the root of the mean of their sampling variances. Sharp predictions have more of
     it: most of their squared errors are near zero, a few near one.
     """
-    predicted = predict_probabilities(model, list(tests))
+    predicted = predict_outcomes(model, list(tests))
     errors = environment_errors(predicted, tests)
     variances = [
         np.var((test.y - predicted[test.name]) ** 2) / (4 * errors[test.name] ** 2 * len(test))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from stablepred.evaluation.references import least_shrunk
+from stablepred.evaluation.shrinkage import least_shrunk
 from studies.methods import COMPARED, CONSTANT, ENCODERS, LR, ORACLE, OURS
 from studies.paper.figures import EmbeddingFigure, StrengthFigure, Sweep
 from studies.paper.panels import LINE, Panel, references_definition, run_definition

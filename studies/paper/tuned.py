@@ -43,7 +43,7 @@ def run_search(definition: Definition) -> Result:
     """The candidate that the search chooses, and the best one in hindsight."""
     panel, seed = Panel.from_definition(definition["panel"]), definition["seed"]
     data, plan = environments(panel, seed), definition["search"]
-    model = METHODS[definition["method"]](seed).set_params(**definition["settings"])
+    model = METHODS[definition["method"]].restore(seed, definition["settings"])
     tuning = StableSearchCV(
         model,
         plan["grid"],
@@ -77,7 +77,7 @@ def _test_candidate(definition: Definition, panel: Panel, seed: int, params: Set
     """A candidate fitted on all training rows, with its errors in the test environments."""
     data = environments(panel, seed)
     settings = definition["settings"] | params
-    model = METHODS[definition["method"]](seed).set_params(**settings)
+    model = METHODS[definition["method"]].restore(seed, settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(data.train.X, data.train.y)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stablepred.evaluation.references import beaten_by_shrinkage
+from stablepred.evaluation.shrinkage import beaten_by_shrinkage
 from studies.methods import CONSTANT, DGBR, FOUR, LR, ORACLE
 from studies.real.cases import Case, Design, both_errors
 from studies.records import Records, Result

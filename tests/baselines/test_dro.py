@@ -7,6 +7,7 @@ from scipy.special import expit
 
 from stablepred.baselines import DROClassifier, DRORegressor
 from stablepred.baselines.worst_case import Capped, ChiSquared, KullbackLeibler
+from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConvergenceWarning
 
 L2, RADIUS, LEVEL = 0.01, 0.5, 0.2
@@ -152,3 +153,17 @@ def test_a_search_that_is_cut_short_says_so():
     with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
         model = DROClassifier("cvar", max_iter=1).fit(x, classes)
     assert not model.converged_
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("setting", "reached"), [("s_indep_v", 0.262), ("s_to_v", 0.285)])
+def test_without_noise_it_is_as_good_as_an_unpenalised_regression(setting, reached):
+    world, errors = SyntheticWorld(setting, shift="v_given_s", mediator="integer"), []
+    for seed in range(3):
+        train = world.sample(2000, 0.85, random_state=seed)
+        model = DROClassifier().fit(train.X, train.y)
+        for rate in np.arange(1, 10) / 10:
+            test = world.sample(2000, rate, random_state=50 + seed)
+            found = model.predict_proba(test.X)[:, 1]
+            errors.append(np.sqrt(np.mean((found - test.y) ** 2)))
+    assert np.mean(errors) == pytest.approx(reached, abs=0.015)

@@ -24,6 +24,7 @@ def test_what_happened_to_every_column_is_said(run, train, tmp_path):
         "missing values, each column with a feature 'is missing' of its own: income "
         f"({missing} rows)",
         "7 features from 4 columns",
+        answer.out.splitlines()[-2],  # the errors on held-out rows, below
         f"written: {tmp_path / 'model'} (model.safetensors, summary.json)",
     ]
     assert answer.err == ""
@@ -53,6 +54,10 @@ def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
     assert "the model uses " in out
     for verdict in set(estimator.variables_["verdict"]):
         assert f" {verdict} " in out
+    assert list(estimator.feature_names_in_) == ["age", "job", "offer"]
+    for command in ("evaluate", "stress"):
+        answer = run(command, tmp_path / "model", tmp_path / "small.csv")
+        assert answer.code == 0, answer.err
 
 
 def test_the_fewer_of_the_used_and_the_unused_features_are_named(capsys):

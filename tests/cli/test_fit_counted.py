@@ -50,7 +50,8 @@ def test_counted_rows_give_the_model_of_rows_that_are_read(run, tmp_path, monkey
     monkeypatch.setattr(table_model, "MANY", 1)
     counted = written(run, path, tmp_path / "counted", *options)
     assert (read.split()[0], counted.split()[0]) == ("read", "counted")
-    assert counted.splitlines()[1:-1] == read.splitlines()[1:-1]
+    alike = [line for line in read.splitlines() if not line.startswith("RMSE on held-out rows")]
+    assert counted.splitlines()[1:-1] == alike[1:-1]
     one, other = load(tmp_path / "read"), load(tmp_path / "counted")
     texts = [(tmp_path / name / "summary.json").read_text() for name in ("read", "counted")]
     assert texts[0] == texts[1]

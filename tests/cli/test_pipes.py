@@ -1,8 +1,10 @@
 """Standard input and output, and readers that leave."""
 
 import io
+import os
 import subprocess
 import sys
+import threading
 
 import pandas as pd
 import pytest
@@ -84,6 +86,41 @@ def test_an_error_calls_standard_input_by_its_name():
     assert answer.stderr.startswith("error: standard input is empty")
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes there")
+def test_a_named_pipe_is_read_like_a_file(model, test_table, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(
+        target=lambda: (tmp_path / "pipe").write_bytes(test_table.read_bytes())
+    )
+    writer.start()
+    outputs = [tmp_path / name for name in ("piped.csv", "read.csv")]
+    for source, output in zip((tmp_path / "pipe", test_table), outputs, strict=True):
+        answer = CliRunner().invoke(app, ["predict", str(model), str(source), "-o", str(output)])
+        assert answer.exit_code == 0, answer.output
+    writer.join()
+    assert outputs[0].read_bytes() == outputs[1].read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("command", "first"),
+    [
+        (("report", "MODEL", "TABLE", "--by", "region"), "<!doctype html>"),
+        (("stress", "MODEL", "TABLE"), "feature,agreement,"),
+        (("weights", "TABLE", "--target", "bought"), "weight"),
+    ],
+)
+def test_a_dash_is_standard_output_and_never_a_file(
+    command, first, model, test_table, tmp_path, monkeypatch, capfd
+):
+    monkeypatch.chdir(tmp_path)
+    words = {"MODEL": str(model), "TABLE": str(test_table)}
+    with pytest.raises(SystemExit) as done:
+        app([*(words.get(part, part) for part in command), "-o", "-"])
+    assert done.value.code == 0
+    assert capfd.readouterr().out.lower().startswith(first)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_model_cannot_go_to_standard_output(train):
     answer = CliRunner().invoke(app, ["fit", str(train), *FIT, "-o", "-"])
     assert answer.exit_code == 2
@@ -95,7 +132,7 @@ def test_errors_go_to_standard_output_and_the_table_beside(model, test_table, ca
         app(["evaluate", str(model), str(test_table), "--by", "region", "-o", "-"])
     assert done.value.code == 0
     out, err = capfd.readouterr()
-    assert out.startswith("environment,rows,rate,error,")
+    assert out.startswith("environment,rows,rate,predicted,error,")
     assert "RMSE by region" in err
 
 

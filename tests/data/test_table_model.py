@@ -16,6 +16,7 @@ from stablepred.exceptions import InputError, ModelFileError, TableWarning
 from stablepred.io import atomic
 from stablepred.search import StableSearchCV
 from stablepred.tables.table_model import encode_table
+from stablepred.tables.target import NumberTarget
 
 
 def make_frame(n=200, seed=0):
@@ -114,6 +115,7 @@ def test_a_regressor_takes_the_target_as_a_number(tmp_path):
 def test_a_number_is_refused_by_a_classifier():
     with pytest.raises(InputError, match=r"'price' is a number .*StableRegressor"):
         fit_table(with_number(), "price", LogisticRegression())
+    assert isinstance(encode_table(with_number(), "price").target, NumberTarget)
 
 
 def test_several_classes_keep_their_names(frame, tmp_path):
@@ -146,9 +148,9 @@ def test_rows_without_a_target_are_left_out_if_asked(target):
 
 def test_a_table_whose_rows_all_repeat_is_noticed(frame):
     assert "every row" not in str(fit_table(frame, "bought", LogisticRegression()).encoder.notes_)
-    twice = pd.concat([frame, frame])
+    twice = pd.concat([frame, frame]).assign(mixed=[True, 1, "x", None] * 100, odd=[[1]] * 400)
     with pytest.warns(TableWarning, match="every row is there 2 times"):
-        model = fit_table(twice, "bought", LogisticRegression())
+        model = fit_table(twice, "bought", LogisticRegression(), drop=["odd"])
     assert model.encoder.notes_[0].startswith("every row is there 2 times")
 
 

@@ -5,13 +5,8 @@ from sklearn.linear_model import LogisticRegression
 
 from stablepred.data import SyntheticWorld
 from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
-from stablepred.evaluation.references import (
-    ConstantPredictor,
-    Oracle,
-    beaten_by_shrinkage,
-    gaps_closed,
-    shrinkage_line,
-)
+from stablepred.evaluation.references import ConstantPredictor, Oracle
+from stablepred.evaluation.shrinkage import beaten_by_shrinkage, gaps_closed, shrinkage_line
 from stablepred.exceptions import InputError
 
 WORLD = SyntheticWorld("s_indep_v", 20)

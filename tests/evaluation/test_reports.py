@@ -2,7 +2,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.svm import LinearSVC
 
 import stablepred
 from stablepred.data import Environment, SyntheticWorld
@@ -41,7 +42,11 @@ def test_both_reports_are_public():
 
 def test_the_report_has_the_errors_with_intervals_and_their_summary(model, tests, report):
     expected = error_interval(model, tests, n_bootstrap=50, random_state=0)
-    pd.testing.assert_frame_equal(report.to_frame(), expected)
+    frame = report.to_frame()
+    pd.testing.assert_frame_equal(frame[["error", "low", "high"]], expected)
+    for t in tests:  # calibration stands beside the errors
+        assert frame["observed"][t.name] == pytest.approx(t.y.mean())
+        assert frame["predicted"][t.name] == pytest.approx(model.predict_proba(t.X)[:, 1].mean())
     errors = environment_errors(model, tests)
     assert report.to_frame()["error"]["Stability_Error"] == pytest.approx(stability_error(errors))
     assert (report.best, report.worst) == ("r=0.9", "r=0.1")
@@ -84,6 +89,8 @@ def test_predictions_alone_have_errors_but_no_answer_to_what_breaks_them(model, 
 
 def test_the_report_reads_as_text(report):
     text = str(report)
+    assert text.startswith(report.verdict)
+    assert f"<p>{report.verdict}</p><table" in report._repr_html_()
     assert "worst in r=0.1" in text
     assert "What breaks it in r=0.1" in text
     assert "Stability_Error" in text
@@ -99,6 +106,49 @@ def test_an_environment_with_other_columns_is_refused(model, tests):
     other = Environment("other", tests[0].X.rename(columns={"V1": "W1"}), tests[0].y)
     with pytest.raises(InputError, match="lacks \\['V1'\\] and adds \\['W1'\\]"):
         stability_report(model, [tests[0], other])
+
+
+# --- numeric outcomes ---
+
+
+def numeric_table(name, rate, seed=0):
+    """y follows s everywhere, and v as far as the rate says."""
+    rng = np.random.default_rng(seed)
+    s, v, noise = rng.normal(size=(3, 1500))
+    y = 3 * s + noise
+    return Environment(name, pd.DataFrame({"s": s, "v": rate * y + v}), y)
+
+
+def test_a_regressor_is_reported_like_a_classifier():
+    here = numeric_table("here", 0.9)
+    tables = [numeric_table(f"r={rate:g}", rate, k) for k, rate in enumerate((0.9, 0.0, -0.9))]
+    model = LinearRegression().fit(here.X, here.y)
+    report = stability_report(model, tables, train=here, n_bootstrap=20)
+    for table in tables:
+        rmse = np.sqrt(np.mean((table.y - model.predict(table.X)) ** 2))
+        assert report.errors["error"][table.name] == pytest.approx(rmse)
+    assert list(report.comparison.roles.values()) == ["model", "ridge", "constant"]
+    assert report.worst == "r=-0.9"
+    assert report.breakers["feature"][0] == "v"
+    with pytest.raises(InputError, match="log_loss needs a 0/1 outcome"):
+        stability_report(model, tables, "log_loss")
+
+
+def test_a_regressor_is_stressed_by_the_feature_that_follows_its_outcome():
+    here = numeric_table("here", 0.9)
+    model = LinearRegression().fit(here.X[["v"]], here.y)
+    report = stress_test(lambda X: model.predict(X[["v"]]), here.X, here.y, n_bootstrap=5)
+    assert report.to_frame().index[0] == "v"
+    assert report.observed == pytest.approx(
+        np.sqrt(np.mean((here.y - model.predict(here.X[["v"]])) ** 2))
+    )
+    assert report.to_frame().loc["v", "worst_rate"] == 0.1
+
+
+def test_a_classifier_without_probabilities_is_refused(tests):
+    svm = LinearSVC().fit(tests[0].X, tests[0].y)
+    with pytest.raises(InputError, match="has no predict_proba"):
+        environment_errors(svm, tests)
 
 
 # --- stress test ---
@@ -175,7 +225,8 @@ def test_the_stress_test_reads_as_text(train, model):
     ("change", "message"),
     [
         ({"y": np.zeros(2000)}, "both classes"),
-        ({"y": np.arange(2000)}, "must be 0/1"),
+        ({"y": np.arange(2000) % 2 + 1}, "must be 0/1"),
+        ({"y": np.arange(2000)}, "must be 0/1 for LogisticRegression"),
         ({"y": np.zeros(3)}, "for each of the 2000 rows"),
         ({"features": ["W"]}, "\\['W'\\] was asked for"),
         ({"features": []}, "none was asked for"),

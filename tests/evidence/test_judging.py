@@ -5,14 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import torch
-from scipy.stats import norm
 
 from samples import sample_of
 from stablepred.evidence.base import Scores
 from stablepred.evidence.effect import WeightedEffect
-from stablepred.evidence.explaining_away import CAUSE_Z, ExplainingAway, share_through_outcome
-from stablepred.evidence.verdict import Verdict, judge, make_evidence
+from stablepred.evidence.explaining_away import ExplainingAway
+from stablepred.evidence.invariance import Invariance
+from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError
+from stablepred.outcomes.gaussian import GAUSSIAN
 
 
 @dataclass
@@ -21,13 +22,17 @@ class Told:
 
     name: str
     stable: list | None
+    leaning: list | None = None
+    trust: float = 1.0
 
     def __call__(self, sample, w):
         if self.stable is None:
             return None
         stable = np.array(self.stable)
         zeros = np.zeros(len(stable))
-        return Scores(np.where(stable, 3.0, 0.5), zeros + 1, zeros, zeros, stable)
+        leaning = None if self.leaning is None else np.array(self.leaning)
+        score = np.where(stable, 3.0, 0.5)
+        return Scores(score, zeros + 1, zeros, zeros, stable, leaning, self.trust)
 
 
 @pytest.fixture
@@ -41,6 +46,54 @@ def ask(sample, *evidence):
     return judge(sample, torch.ones_like(sample.mass), evidence)
 
 
+def odds(p):
+    return p / (1 - p)
+
+
+# --- kinds that give a probability ---
+
+
+def test_the_log_odds_of_all_kinds_that_give_a_probability_are_added(sample):
+    one = Told("a", [True, False, False], [0.05, 0.6, 0.5])
+    two = Told("b", [True, True, True], [0.2, 0.9, 0.3])
+    verdict = ask(sample, one, two)
+    # Added log-odds are odds that are multiplied.
+    expected = [odds(a) * odds(b) for a, b in zip(one.leaning, two.leaning, strict=True)]
+    np.testing.assert_allclose(odds(verdict.leaning), expected)
+    assert ask(sample, one).leaning == pytest.approx(one.leaning)
+
+
+def test_a_kind_that_is_certain_can_still_be_outvoted(sample):
+    certain, other = Told("a", [False] * 3, [0.0, 1.0, 0.5]), Told("b", [False] * 3, [0.5] * 3)
+    assert np.isfinite(ask(sample, certain, other).leaning).all()
+    against = Told("b", [False] * 3, [1.0, 0.0, 0.5])
+    np.testing.assert_allclose(ask(sample, certain, against).leaning, 0.5)
+
+
+def test_the_first_kind_with_a_probability_says_what_is_stable_and_how_far_to_trust(sample):
+    one = Told("a", [True, True, False], [0.01, 0.01, 0.01], trust=0.7)
+    two = Told("b", [True, False, True], [0.5, 0.99, 0.5], trust=0.2)
+    verdict = ask(sample, Told("c", [True] * 3), one, two)
+    assert verdict.kind == "a"
+    assert verdict.trust == 0.7
+    # The second variable leans towards noisy once both are heard.
+    assert verdict.stable.tolist() == [True, False, False]
+    np.testing.assert_allclose(verdict.probability_noisy, 0.7 * verdict.leaning)
+
+
+def test_a_variable_is_called_noisy_only_if_it_probably_is(sample):
+    def label(trust):
+        return ask(
+            sample, Told("a", [True, False, False], [0.01, 0.5, 0.99], trust)
+        ).labels.tolist()
+
+    assert label(1.0) == ["stable", "undecided", "noisy"]
+    assert label(0.5) == ["stable", "undecided", "undecided"]
+
+
+# --- kinds that give none ---
+
+
 def test_the_first_kind_that_finds_a_stable_feature_decides(sample):
     nothing = Told("a", [False, False, False])
     one, two = Told("b", [True, False, False]), Told("c", [True, True, False])
@@ -51,56 +104,67 @@ def test_the_first_kind_that_finds_a_stable_feature_decides(sample):
     assert ask(sample, two, one).kind == "c"
 
 
+def test_a_stable_feature_does_not_lean_towards_noisy_and_one_without_effect_does(sample):
+    verdict = ask(sample, Told("a", [True, False, False]))
+    assert verdict.leaning[0] == 0
+    assert (verdict.leaning[1:] > 0.5).all()
+
+
 def test_a_kind_that_does_not_apply_is_left_out(sample):
     verdict = ask(sample, Told("a", None), Told("b", [False, True, False]))
     assert list(verdict.scores) == ["b"]
     assert verdict.kind == "b"
 
 
-def test_where_no_kind_finds_any_the_first_one_that_applies_decides(sample):
+def test_where_no_kind_finds_any_the_first_one_that_applies_decides_nothing(sample):
     verdict = ask(sample, Told("a", None), Told("b", [False] * 3), Told("c", [False] * 3))
     assert verdict.kind == "b"
     assert not verdict.stable.any()
-    assert not verdict.is_conclusive
+    assert verdict.labels.tolist() == ["undecided"] * 3
 
 
-def test_where_none_applies_it_is_refused(sample):
-    with pytest.raises(InputError, match=r"no evidence applies.*asked for: a"):
-        ask(sample, Told("a", None))
+def test_where_none_applies_nothing_is_said_and_nothing_trusted(sample):
+    verdict = ask(sample, Told("a", None))
+    assert not verdict.scores
+    assert verdict.trust == 0
+    assert verdict.labels.tolist() == ["undecided"] * 3
 
 
-def test_the_share_is_that_of_the_sample(sample):
-    verdict = ask(sample, Told("a", [True, False, False]))
-    assert verdict.share == share_through_outcome(sample)
+# --- several classes ---
 
 
-@pytest.mark.parametrize(
-    ("share", "stable", "conclusive"),
-    [(0.5, [True, False], True), (0.05, [True, False], False), (0.5, [False, False], False)],
-)
-def test_a_verdict_is_conclusive_only_with_stable_features_and_a_share_through_the_outcome(
-    share, stable, conclusive
-):
-    assert Verdict({}, "a", np.array(stable), share).is_conclusive is conclusive
+def verdict_of(stable, leaning, score, trust=1.0):
+    stable, score = np.array(stable), np.array(score)
+    scores = Scores(score, np.ones_like(score), score - 1, score + 1, stable)
+    return Verdict({"a": scores}, "a", stable, np.array(leaning), trust)
 
 
-def test_the_probability_of_being_noisy_is_the_tail_beyond_the_threshold():
-    stable = np.array([True, False, False])
-    scores = Scores(np.array([4.0, -4.0, 1.0]), np.array([1.0, 1.0, 0.0]), *[stable] * 3)
-    of_z = Verdict({"explaining_away": scores}, "explaining_away", stable, 1.0).probability_noisy
-    np.testing.assert_allclose(of_z, norm.cdf([CAUSE_Z - 4, CAUSE_Z + 4, CAUSE_Z]))
-    # An effect counts by its size; explaining away by its sign.
-    of_effect = Verdict({"effect": scores}, "effect", stable, 1.0).probability_noisy
-    assert of_effect[0] == of_effect[1] == of_z[0]
+def test_of_several_classes_a_variable_is_stable_for_one_and_noisy_for_none():
+    one = verdict_of([True, True, False, False], [0.0, 0.0, 0.2, 0.1], [3.0, 3.0, -1.0, 0.0], 0.9)
+    two = verdict_of([False, False, False, False], [0.3, 1.0, 0.7, 0.1], [-4.0, 1.0, 2.0, 0.0], 1.0)
+    both = judge_classes([one, two])
+    assert both.stable.tolist() == [True, False, False, False]
+    np.testing.assert_allclose(both.leaning, [0.0, 1.0, 0.7, 0.1])
+    assert both.trust == 0.9
+    np.testing.assert_allclose(both.scores["a"].score, [-4.0, 3.0, 2.0, 0.0])
+    np.testing.assert_allclose(both.scores["a"].low, [-5.0, 2.0, 1.0, -1.0])
 
 
-def test_auto_is_explaining_away_and_then_the_effect():
+# --- which kinds ---
+
+
+def test_auto_is_all_kinds_in_order():
     kinds = make_evidence("auto", seed=3)
-    assert [type(kind) for kind in kinds] == [ExplainingAway, WeightedEffect]
-    assert kinds[1].seed == 3
+    assert [type(kind) for kind in kinds] == [ExplainingAway, Invariance, WeightedEffect]
+    assert kinds[2].seed == 3
     assert make_evidence("effect", seed=3) == [WeightedEffect(3)]
     own = Told("own", [True])
     assert make_evidence([own, "effect"], seed=3) == [own, WeightedEffect(3)]
+
+
+def test_the_kinds_are_told_the_outcome():
+    assert make_evidence("explaining_away", 0, GAUSSIAN)[0].outcome is GAUSSIAN
+    assert make_evidence("invariance", 0, GAUSSIAN)[0].outcome is GAUSSIAN
 
 
 @pytest.mark.parametrize("evidence", [[], "guess", ["guess"], [3], [lambda sample, w: None]])

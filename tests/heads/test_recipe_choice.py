@@ -10,8 +10,9 @@ from stablepred.exceptions import InputError
 from stablepred.heads.choice import (
     Predictor,
     Recipe,
-    choose_recipe,
+    find_weakest,
     held_out_errors,
+    judge_recipes,
     redraw,
     shuffled_folds,
 )
@@ -49,7 +50,8 @@ NOISY = torch.tensor([False, True])
 def choose(heads, sample, noisy=NOISY, n_folds=3):
     folds = lambda: shuffled_folds(sample, n_folds, 0)  # noqa: E731
     ones = torch.ones_like(sample.mass)
-    return choose_recipe(heads, heads.recipes, sample, ones, noisy, folds, 0)
+    judged = judge_recipes(heads, heads.recipes, sample, ones, noisy, folds, 0)
+    return heads.recipes[judged.best]
 
 
 def test_a_head_that_leans_on_what_will_move_is_not_chosen():
@@ -187,3 +189,43 @@ def test_fewer_than_two_folds_are_refused():
 def test_a_stored_recipe_without_a_sound_penalty_is_refused(l1):
     with pytest.raises(ValueError, match="l1 of the recipe"):
         Recipe(l1, False, False).check_stored()
+
+
+@pytest.mark.parametrize("name", ["temper", "network_l2"])
+@pytest.mark.parametrize("value", [0.0, -1.0, 1.5, float("nan")])
+def test_a_stored_recipe_with_an_impossible_power_or_factor_is_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        Recipe(0.0, False, False, **{name: value}).check_stored()
+
+
+def test_the_weakest_half_are_the_variables_to_which_the_head_reacts_least():
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 2, (400, 5)).astype(float)
+    sample = sample_of(x, rng.integers(0, 2, 400).astype(float))
+    beta = torch.tensor([2.0, 0.1, -1.0, 0.0, 0.5]).double()
+    predictor = Predictor(Head(beta, torch.tensor(0.0).double()))
+    weakest = find_weakest(sample, torch.ones_like(sample.mass), predictor)
+    assert weakest.tolist() == [False, True, False, True, False]
+
+
+def test_columns_of_one_variable_are_weak_or_strong_together():
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 2, (400, 4)).astype(float), rng.integers(0, 2, 400).astype(float)
+    groups = np.array([0, 0, 1, 2])
+    names = ["a", "b", "c", "d"]
+    sample = make_sample(x, y, np.ones(400), names, groups=groups)
+    effects = {"a": 2.0, "b": 0.0, "c": 1.0, "d": 0.5}
+    beta = torch.tensor([effects[name] for name in sample.names]).double()
+    predictor = Predictor(Head(beta, torch.tensor(0.0).double()))
+    weakest = find_weakest(sample, torch.ones_like(sample.mass), predictor)
+    found = {name for name, weak in zip(sample.names, weakest.tolist(), strict=True) if weak}
+    assert found == {"d"}
+
+
+def test_among_several_families_a_single_recipe_is_judged_too():
+    heads = Fixed([1.0, 0.0])
+    sample = make_sample_of_noise()
+    folds = lambda: shuffled_folds(sample, 3, 0)  # noqa: E731
+    ones = torch.ones_like(sample.mass)
+    judged = judge_recipes(heads, heads.recipes, sample, ones, NOISY, folds, 0, alone=False)
+    assert judged.score == pytest.approx(judged.average + 5 * judged.stability)

@@ -16,7 +16,7 @@ def fill(path, text):
         (folder / "b").write_text(text)
 
 
-def poll_while_replacing(path, look):
+def poll_while_replacing(path, look, times=59, content=str):
     """What ``look`` saw while a folder was replaced many times; nothing may be missing."""
     found, missing, done = [], [], threading.Event()
 
@@ -29,12 +29,32 @@ def poll_while_replacing(path, look):
 
     thread = threading.Thread(target=poll)
     thread.start()
-    for k in range(1, 60):
-        fill(path, str(k))
+    for k in range(1, times + 1):
+        fill(path, content(k))
     done.set()
     thread.join()
     assert not missing
     return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exchange", [True, False])
+def test_a_thousand_replaced_models_are_never_missing_and_never_half(
+    tmp_path, monkeypatch, exchange
+):
+    if exchange and not has_exchange(tmp_path):
+        pytest.skip("this file system cannot exchange two folders")
+    if not exchange:
+        monkeypatch.setattr(atomic, "_exchange", lambda one, other: False)
+    monkeypatch.setattr(os, "fsync", lambda handle: None)  # for speed: no power fails here
+    path, long = tmp_path / "model", 50_000
+    fill(path, "0" * long)
+    texts = poll_while_replacing(
+        path, lambda: (path / "a").read_text(), 1000, lambda k: str(k % 10) * long
+    )
+    assert len(texts) > 100
+    assert {len(text) for text in texts} == {long}
+    assert {len(set(text)) for text in texts} == {1}
 
 
 def has_exchange(folder):

@@ -32,6 +32,7 @@ from stablepred.exceptions import (
     DegenerateWeightsWarning,
     InputError,
     RedundantFeatureWarning,
+    TableWarning,
 )
 
 # Every fit here may stop early; what is tested is what else it says.
@@ -70,9 +71,16 @@ ALL = OWN | SCREENS | META | PREPROCESSING
 
 # --- data ---
 
+# Screens take missing values for what they are.
+NOT_FINITE = [
+    (name, value)
+    for name in ALL
+    for value in (np.nan, np.inf, -np.inf)
+    if not (name in SCREENS and np.isnan(value))
+]
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("name", ALL)
+
+@pytest.mark.parametrize(("name", "value"), NOT_FINITE)
 def test_a_value_that_is_not_finite_is_refused(name, value, table):
     x = table.x.copy()
     x[3, 2] = value
@@ -80,8 +88,9 @@ def test_a_value_that_is_not_finite_is_refused(name, value, table):
         clone(ALL[name]).fit(x, table.y)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("name", "value"), [case for case in NOT_FINITE if case[0] != "StableFeatureSelector"]
+)
 def test_a_value_that_is_not_finite_is_refused_at_prediction(name, value, table):
     model = clone(ALL[name]).fit(table.x, table.y)
     x = table.x.copy()
@@ -142,7 +151,7 @@ def test_one_class_only_among_the_weighted_rows_is_refused(name, table):
         clone(ALL[name]).fit(table.x, table.y, sample_weight=table.y.astype(float))
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS | SCREENS)
+@pytest.mark.parametrize("name", PAPER)
 def test_three_classes_are_refused(name, table):
     with pytest.raises(InputError, match="binary"):
         clone(ALL[name]).fit(table.x, np.arange(table.n) % 3)
@@ -164,7 +173,7 @@ def test_a_continuous_outcome_is_refused(name, table):
 
 @pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_features_that_are_all_constant_are_refused(name, table):
-    with pytest.raises(InputError, match="all 5 features are constant"):
+    with pytest.raises(InputError, match=r"all 5 features are constant|no feature is left"):
         clone(ALL[name]).fit(np.ones_like(table.x), table.y)
 
 
@@ -173,21 +182,24 @@ def test_features_that_are_constant_among_the_weighted_rows_are_refused(name, ta
     weight = (table.x == table.x[0]).all(axis=1).astype(float)
     assert weight.sum() > 0
     y = np.arange(table.n) % 2
-    with pytest.raises(InputError, match=r"all 5 features are constant.*sample_weight"):
+    message = r"all 5 features are constant.*sample_weight|no feature is left: .*constant"
+    with pytest.raises(InputError, match=message):
         clone(ALL[name]).fit(table.x, y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 3.7])
 @pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_one_constant_column_is_a_warning_with_its_name(name, value, table):
-    with pytest.warns(ConstantFeatureWarning, match=r"\bf4\b"):
+    kind = TableWarning if name in SCREENS else ConstantFeatureWarning
+    with pytest.warns(kind, match=r"\bf4\b"):
         clone(ALL[name]).fit(table.X.assign(f4=value), table.y)
 
 
 @pytest.mark.parametrize("n", [1, 2])
 @pytest.mark.parametrize("name", OWN | SCREENS | META)
 def test_fewer_than_three_rows_are_refused(name, n, table):
-    with pytest.raises(ValueError, match=rf"{n} sample.*minimum of 3"):
+    message = rf"{n} sample.*minimum of 3|n_samples = {n} .*at least 3"
+    with pytest.raises(ValueError, match=message):
         clone(ALL[name]).fit(table.x[:n], table.y[:n])
 
 
@@ -327,6 +339,7 @@ CHOICES = [
     ("DLR", {"l1": "auto"}, ["at least 0"]),
     ("StableClassifier", {"guard": "yes"}, ["True", "False"]),
     ("StableClassifier", {"cv": 1}, ["at least 2"]),
+    ("StableFeatureSelector", {"guard": None}, ["True", "False"]),
     ("StableClassifier", {"cv": 2.5}, ["an integer"]),
     ("StableClassifier", {"device": "tpu"}, ["auto", "cpu", "cuda"]),
     *(
@@ -358,7 +371,7 @@ def test_an_unknown_choice_is_refused_with_the_allowed_ones(name, params, allowe
 
 
 def test_one_inner_fold_is_refused(table):
-    with pytest.raises(InputError, match="cv must be at least 2"):
+    with pytest.raises(InputError, match="cv must be an integer of at least 2"):
         GBRClassifier(cv=1).fit(table.x, table.y)
 
 
@@ -556,9 +569,6 @@ def test_features_that_say_the_same_are_named_in_a_warning(table):
     message = r"copy \(as f0\), opposite \(as f2\)"
     with pytest.warns(RedundantFeatureWarning, match=message):
         GlobalBalancer().fit(X)
-    for name in SCREENS:
-        with pytest.warns(RedundantFeatureWarning, match=message):
-            clone(ALL[name]).fit(X, table.y)
 
 
 def test_weights_are_no_matter_for_warnings_where_nothing_is_balanced(table):

@@ -62,7 +62,7 @@ def equal_but_for_rows(one, other):
     for name in ("classes_", "coef_", "intercept_", "feature_names_in_", "stable_features_"):
         if hasattr(one, name):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    for name in ("n_features_in_", "n_iter_", "converged_", "share_through_outcome_", "recipe_"):
+    for name in ("n_features_in_", "n_iter_", "converged_", "recipe_"):
         assert getattr(one, name, None) == getattr(other, name, None), name
     for name, values in one.history_.items():
         np.testing.assert_array_equal(values, other.history_[name])

@@ -22,6 +22,7 @@ from stablepred.core.head import fit_head
 from stablepred.core.loop import Settings
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConstantFeatureWarning, StablepredWarning
+from stablepred.heads.choice import Judged
 from stablepred.models import gbr, paper
 from stablepred.sample import make_sample
 
@@ -326,7 +327,7 @@ def test_the_automatic_choice_is_one_of_its_candidates_fitted_by_hand(table):
             by_hand.fit(table.X, table.y).coef_, model.coef_, rtol=0, atol=1e-5
         )
     else:
-        assert (model.coef_[0, ~model.stable_features_] == 0).all()
+        assert (model.coef_[0] == 0).sum() >= table.p // 2
 
 
 @pytest.mark.parametrize("p", [1, 2, 3])
@@ -339,24 +340,35 @@ def test_the_automatic_choice_does_not_shrink_a_plain_effect_on_few_distinct_row
     assert log_loss(y, model.predict_proba(x)) < log_loss(y, reference.predict_proba(x)) + 0.02
 
 
-def test_a_refit_on_the_stable_features_uses_them_alone(make_table, monkeypatch):
+def test_a_refit_without_the_weakest_half_uses_the_others_alone(make_table, monkeypatch):
     table = make_table(n=300, p=5, seed=1)
-    model = DGBRClassifier(l1=0.0, refit="weighted", max_iter=10, random_state=0)
-    monkeypatch.setattr(
-        paper,
-        "choose_recipe",
-        lambda heads, recipes, *others: next(recipe for recipe in recipes if recipe.only_stable),
-    )
+    model = DGBRClassifier(l1=0.0, refit="weighted", head="embedding", max_iter=10, random_state=0)
+
+    def choose_stable(heads, recipes, *others, **options):
+        return Judged(next(k for k, recipe in enumerate(recipes) if recipe.only_stable))
+
+    monkeypatch.setattr(paper, "judge_recipes", choose_stable)
     model.fit(table.x, table.y)
-    assert 0 < model.stable_features_.sum() < table.p
+    used = model.used_features_
+    assert used.sum() == 3  # of five; the weakest half are two
     assert model.recipe_.only_stable
-    np.testing.assert_array_equal(model.used_features_, model.stable_features_)
     changed = table.x.copy()
-    changed[:, ~model.stable_features_] = 1 - changed[:, ~model.stable_features_]
+    changed[:, ~used] = 1 - changed[:, ~used]
     one = model.predict_proba(table.x)
     np.testing.assert_allclose(model.predict_proba(changed), one, rtol=0, atol=1e-12)
-    changed[:, model.stable_features_] = 1 - changed[:, model.stable_features_]
+    changed[:, used] = 1 - changed[:, used]
     assert not np.allclose(model.predict_proba(changed), one)
+
+
+def test_both_heads_are_reported_and_the_better_one_is_chosen(make_table):
+    table = make_table(n=300, p=4, seed=2)
+    model = DGBRClassifier(max_iter=10, random_state=0).fit(table.X, table.y)
+    heads = model.heads_
+    assert heads["head"].tolist() == ["features", "embedding"]
+    scores = heads["average"] + 5 * heads["stability"]
+    assert heads["chosen"].tolist() == (scores == scores.min()).tolist()
+    assert model.head_ == heads["head"][scores.argmin()]
+    assert model.recipe_.temper == heads["temper"][scores.argmin()]
 
 
 # --- the paper to the letter ---

@@ -23,6 +23,7 @@ from stablepred import (
     OverlapFilter,
     StableClassifier,
     StableFeatureSelector,
+    StableRegressor,
 )
 
 pytestmark = [
@@ -43,6 +44,7 @@ CLASSIFIERS = {
 }
 PREDICTORS = CLASSIFIERS | {
     "BalancedRegressor": BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5)),
+    "StableRegressor": StableRegressor(random_state=0),
 }
 TRANSFORMERS = {
     "Dichotomizer": Dichotomizer(),
@@ -249,6 +251,7 @@ def test_a_scaler_before_the_estimator_changes_nothing(table):
         ("DGBR", {"weight_l2": [0.01, 1.0], "hidden": [[2], (2, 2)]}),
         ("DGBR", {"frozen": [None, {"after": 2}, FrozenWeights(reduced=True)]}),
         ("StableClassifier", {"evidence": ["auto", ["effect"]], "estimator": [None]}),
+        ("StableRegressor", {"estimator": [None, LinearRegression()], "cv": [2, 3]}),
         ("StableClassifier of LR", {"estimator__C": [0.1, 1.0], "guard": np.array([True, False])}),
         ("BalancedClassifier", {"estimator__C": [0.1, 1.0], "balancer__weight_l2": [0.01, 1.0]}),
         ("BalancedRegressor", {"balancer": [None, GlobalBalancer(order=2, max_iter=3)]}),

@@ -20,6 +20,7 @@ from stablepred import (
     OverlapFilter,
     StableClassifier,
     StableFeatureSelector,
+    StableRegressor,
 )
 
 pytestmark = [
@@ -67,6 +68,7 @@ PREPROCESSING = {
 SCREENS = {
     "StableClassifier": StableClassifier(),
     "StableClassifier of LR": StableClassifier(PLAIN, guard=False),
+    "StableRegressor": StableRegressor(),
     "StableFeatureSelector": StableFeatureSelector(),
 }
 ALL = SHALLOW | DEEP | SCREENS | META | PREPROCESSING

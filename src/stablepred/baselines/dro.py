@@ -66,10 +66,10 @@ class _DRO(BaseEstimator):
         check_solver(self)
         for name, below in {"radius": np.inf, "level": 1.0}.items():
             check_at_least(self, name, 0)
-            if not 0 < getattr(self, name) < below:
+            value = getattr(self, name)
+            if not 0 < value < below:
                 raise InputError(
-                    f"{name} must be larger than 0 and less than {below:g}, but is "
-                    f"{getattr(self, name)!r}."
+                    f"{name} must be larger than 0 and less than {below:g}: {value!r}."
                 )
 
     def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:
@@ -102,17 +102,15 @@ class DROClassifier(LinearClassifier, _DRO):
     Attributes
     ----------
     classes_, coef_, intercept_ : as in scikit-learn's LogisticRegression
-    objective_ : float
-        The minimum that was reached, penalty included.
-    n_iter_, converged_ : int and bool
+    objective_, n_iter_, converged_ : float, int and bool
+        The minimum that was reached, penalty included; how the search ended.
 
     Examples
     --------
     >>> from stablepred.baselines import DROClassifier
-    >>> from stablepred.data import SyntheticWorld
-    >>> train = SyntheticWorld("s_indep_v").sample(500, bias_rate=0.75, random_state=0)
-    >>> DROClassifier(divergence="cvar").fit(train.X, train.y).predict_proba(train.X).shape
-    (500, 2)
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]] * 2, [0, 0, 1, 1, 0, 1, 1, 1]
+    >>> DROClassifier("cvar").fit(X, y).predict_proba(X).shape
+    (8, 2)
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -132,8 +130,7 @@ class DROClassifier(LinearClassifier, _DRO):
 class DRORegressor(LinearRegressor, _DRO):
     """Least squares for the worst distribution near that of the training rows.
 
-    Parameters and attributes as in :class:`DROClassifier`; the objective is in units of the
-    variance of ``y``.
+    As :class:`DROClassifier`, with the objective in units of the variance of ``y``.
     """
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -16,7 +16,7 @@ from stablepred import baselines
 from stablepred.exceptions import InputError
 from stablepred.tables.encoder import TableEncoder
 
-Make = Callable[[int], Any]  # seed -> unfitted estimator of numeric columns
+Make = Callable[[int], Any]  # seed -> unfitted estimator
 
 
 def lr_cv(seed: int) -> GridSearchCV:
@@ -42,7 +42,7 @@ CLASSIFIERS: dict[str, Make] = {
     "constant": lambda seed: DummyClassifier(strategy="prior"),
     "lr": lambda seed: LogisticRegression(max_iter=1000),
     "lr_cv": lr_cv,
-    "lr_unpenalised": lambda seed: LogisticRegression(C=np.inf, max_iter=10_000),
+    "lr_unpenalised": lambda seed: LogisticRegression(C=np.inf, tol=1e-8, max_iter=10_000),
     "boosting": lambda seed: HistGradientBoostingClassifier(random_state=seed),
     "stable": lambda seed: sp.StableClassifier(random_state=seed),
     "gbr": lambda seed: sp.GBRClassifier(random_state=seed),
@@ -62,6 +62,7 @@ REGRESSORS: dict[str, Make] = {
     "ols": lambda seed: LinearRegression(),
     "lasso": lambda seed: LassoCV(cv=5, random_state=seed),
     "boosting": lambda seed: HistGradientBoostingRegressor(random_state=seed),
+    "stable": lambda seed: sp.StableRegressor(random_state=seed),
     "gbr": lambda seed: _weighted_ols(sp.GlobalBalancer(random_state=seed)),
     "dwr": lambda seed: _weighted_ols(baselines.DWRBalancer()),
     "srdo": lambda seed: _weighted_ols(baselines.SRDOBalancer(random_state=seed)),
@@ -70,8 +71,6 @@ REGRESSORS: dict[str, Make] = {
     "dro_kl": lambda seed: baselines.DRORegressor("kl"),
     "anchor": lambda seed: baselines.AnchorRegressor(),
 }
-if hasattr(sp, "StableRegressor"):
-    REGRESSORS["stable"] = lambda seed: sp.StableRegressor(random_state=seed)
 # What a method for two classes is called where the outcome is a number.
 ALIASES = {"lr": "ols", "lr_unpenalised": "ols", "lr_cv": "lasso"}
 SEVERAL = ("group_dro", "anchor")  # of use with several training environments only
@@ -100,8 +99,10 @@ def find_method(name: str, *, numeric: bool) -> str:
 
 
 def make_method(name: str, seed: int, *, numeric: bool) -> Any:
-    """A registered method for tables as they come: their columns are encoded as numbers first."""
-    return make_pipeline(TableEncoder(), registered(numeric=numeric)[name](seed))
+    """A registered method for tables as they come, encoded as numbers where it needs that."""
+    estimator = registered(numeric=numeric)[name](seed)
+    takes_tables = getattr(estimator, "takes_tables", False)
+    return estimator if takes_tables else make_pipeline(TableEncoder(), estimator)
 
 
 def default_methods(*, numeric: bool, several: bool) -> Iterable[str]:

@@ -66,8 +66,8 @@ def encode_environments(
     rows = np.bincount(code, weight > 0, minlength=len(known))
     if (rows > 0).sum() < 2:
         raise InputError(
-            f"{name} needs several training environments, but every row with a positive weight has "
-            f"the label {str(known[rows.argmax()])!r}. Pass the labels of two or more, or none."
+            f"{name} needs several training environments, but every row with a positive weight "
+            f"has the label {str(known[rows.argmax()])!r}. Pass the labels of two or more, or none."
         )
     few = [(known[k], int(rows[k])) for k in np.flatnonzero((rows > 0) & (rows < x.shape[1]))]
     if few:

@@ -34,9 +34,9 @@ class SRDOBalancer(RowBalancer):
     ----------
     classifier : classifier with ``sample_weight`` in ``fit`` and ``predict_proba``, default=None
         Tells real rows from rows with permuted columns. None takes gradient boosting.
-    n_folds : int, default=3
+    n_folds : int, default=5
         Folds over the distinct rows; every row gets its weight from the fold that left it out.
-    min_effective_share : float, default=0.1
+    min_effective_share : float, default=0.3
         Floor on the effective sample size, as a share of the rows: the weights are raised to the
         largest power (at most 1) that reaches it.
     random_state : int, RandomState or None
@@ -59,8 +59,8 @@ class SRDOBalancer(RowBalancer):
         self,
         classifier: Any = None,
         *,
-        n_folds: int = 3,
-        min_effective_share: float = 0.1,
+        n_folds: int = 5,
+        min_effective_share: float = 0.3,
         random_state: RandomState = None,
     ) -> None:
         self.classifier = classifier
@@ -112,7 +112,7 @@ class SRDOBalancer(RowBalancer):
 
 def default_classifier(n_columns: int, seed: int) -> Any:
     """Boosting on the columns and, where they are few, on their squares and products."""
-    boosting = HistGradientBoostingClassifier(max_iter=100, max_leaf_nodes=8, random_state=seed)
+    boosting = HistGradientBoostingClassifier(max_leaf_nodes=8, max_bins=64, random_state=seed)
     degree = 2 if n_columns <= MOST_MULTIPLIED else 1
     return make_pipeline(PolynomialFeatures(degree, include_bias=False), boosting)
 

@@ -41,7 +41,10 @@ def compare(
     Example: stablepred compare train.csv --target y --by region --methods lr,boosting,stable
     """
     import stablepred
+    from stablepred._extras import require
 
+    if output is not None:
+        require("matplotlib", "the picture in the folder")  # before any work is done
     if not tests and by is None:
         raise options.UsageError(
             "there is nothing to test on. Give a second file, or name a column with --by."
@@ -125,7 +128,7 @@ def _outcome(column: Any) -> Any:
     import numpy as np
 
     from stablepred.exceptions import InputError
-    from stablepred.tables.columns import number_style
+    from stablepred.tables.learning import number_style
     from stablepred.tables.types import to_categories, to_text
 
     found = to_categories(column)

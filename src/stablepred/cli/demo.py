@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from stablepred._extras import require
 from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
 
+PICTURE = "the picture"
 SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
 NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
@@ -38,6 +40,8 @@ def demo(
     from stablepred.validation.environments import RATES
     from stablepred.worlds.synthetic import SyntheticWorld
 
+    require("matplotlib", PICTURE)  # before any work is done
+    require("jinja2", "the report")
     output.mkdir(parents=True, exist_ok=True)
     world = SyntheticWorld("s_indep_v", bias_on=bias_on)
     train = world.sample(rows, bias_rate=rate, random_state=seed)
@@ -94,7 +98,7 @@ def _summarize(comparison: Any, seconds: dict[str, str]) -> Any:
     """The summary as strings, with the shrinkage line's point at the stability of Stable."""
     import pandas as pd
 
-    from stablepred.evaluation.references import least_shrunk
+    from stablepred.evaluation.shrinkage import least_shrunk
 
     summary = _in_order(comparison.summary())
     text = pd.DataFrame(index=summary.index)
@@ -117,11 +121,9 @@ def _show(title: str, frame: Any) -> None:
 
 def _plot(report: Any, title: str, path: Path) -> None:
     """The errors per test environment, as the report shows them."""
-    from matplotlib.figure import Figure
-
+    figure = require("matplotlib.figure", PICTURE).Figure(figsize=(7.2, 5), layout="constrained")
     from stablepred.plotting import EnvironmentErrorsDisplay
 
-    figure = Figure(figsize=(7.2, 5), layout="constrained")
     EnvironmentErrorsDisplay.from_report(report, ax=figure.subplots())
     figure.suptitle(title, fontsize=10)
     figure.savefig(path, dpi=150)

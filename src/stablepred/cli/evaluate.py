@@ -1,4 +1,4 @@
-"""``stablepred evaluate``: errors of a model by environment, beside those of a constant."""
+"""``stablepred evaluate``: errors of a model by environment, beside those of the references."""
 
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ def evaluate(
     target: options.Target = None,
     by: options.By = None,
     bins: options.Bins = None,
+    against: options.Against = None,
     max_stability: Annotated[
         float | None,
         typer.Option(
@@ -27,60 +28,74 @@ def evaluate(
     seed: options.Seed = 0,
     force: options.Force = False,
 ) -> None:
-    """Measure the error (RMSE of the probability) in each environment, its average and its spread.
+    """Measure the error (RMSE) in each environment, its average and its spread.
 
-    Environments are the values of one column (--by), or files: each file is one.
+    Environments are the values of one column (--by), or files: each file is one. Beside the model
+    stand logistic regression and a constant, which were fitted with it.
 
     Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
-    from stablepred.cli.tables import check_file, load_environments, write_csv
+    from stablepred.cli.tables import check_file, explain_change, load_environments, write_csv
 
     check_file(output, force=force)
     comparing = "" if max_stability is None else "--max-stability"
-    fitted, found = load_environments(model, tables, target, by, bins, comparing=comparing)
+    loaded = load_environments(model, tables, target, by, bins, comparing=comparing)
     with warnings_as_lines(), working("resampling rows for the intervals"):
-        errors = _errors(fitted, found, seed)
+        errors, verdict = _errors(loaded, seed)
     write_csv(errors, output, force=force, index_label="environment")
-    _show(errors, len(found), by)
-    passed = _verdict(errors, fitted.base_rate, max_stability)
+    _show(errors, len(loaded.environments), by)
+    say(verdict)
+    passed = _verdict(errors, loaded.model.base_rate, max_stability)
+    if against is not None:
+        say(f"\n{explain_change(loaded, model, against, target, seed)}\n")
     if output is not None:
         say(f"written: {output}")
     if not passed:
         raise typer.Exit(FAILED_CHECK)
 
 
-def _errors(model: Any, found: Any, seed: int) -> Any:
-    """Errors with intervals by environment and in summary; rows, rate of 1 and the constant's."""
-    import numpy as np
+def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
+    """Errors, calibration and references by environment and in summary; the verdict."""
     import pandas as pd
 
-    from stablepred.evaluation import metrics
+    from stablepred.evaluation.comparison import compare
+    from stablepred.evaluation.facts import model_facts
+    from stablepred.evaluation.metrics import Metric, add_summaries, interval_frame
+    from stablepred.evaluation.verdict import stability_verdict
 
-    predicted = {e.name: model.expected(e.X) for e in found}
-    constants = {e.name: np.full(len(e), model.base_rate) for e in found}
-    constant = metrics.environment_errors(constants, found)
-    frame = metrics.error_interval(predicted, found, random_state=seed)
-    names = ("Average_Error", "Stability_Error", "Worst_Error") if len(found) > 1 else ()
-    summary = {name: getattr(metrics, name.lower())(constant) for name in names}
-    frame["constant"] = pd.concat([constant, pd.Series(summary, dtype=np.float64)])
+    found, facts = loaded.environments, model_facts(loaded.model.estimator)
+    predicted = {e.name: loaded.model.expected(e.X) for e in found}
+    metric, methods = Metric.of("rmse"), {facts.name: predicted}
+    comparison, draws = compare(methods, loaded.references, found, metric, 0.95, 500, seed)
+    frame = interval_frame(comparison.errors.iloc[0], draws, 0.95)
+    for name, errors in list(comparison.errors.iterrows())[1:]:
+        frame[name] = add_summaries(errors.to_numpy())
     frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))
     frame.insert(1, "rate", pd.Series({e.name: e.y.mean() for e in found}))
-    return frame
+    frame.insert(2, "predicted", pd.Series({name: p.mean() for name, p in predicted.items()}))
+    return frame, stability_verdict(comparison, "rmse", 0.95, False, facts.effective_share)
 
 
 def _show(errors: Any, environments: int, by: str | None) -> None:
+    short = errors.rename(columns={"constant": "const."})
+    references = list(short.columns[6:])
     show_table(
-        f"RMSE by {by or 'file'}, beside that of always predicting the training rate",
-        [by or "file", "rows", "rate of 1", "error", "95% interval", "constant"],
+        f"RMSE by {by or 'file'} with 95% intervals, beside the references; mean outcome and "
+        "prediction",
+        [by or "file", "rows", "mean", "pred.", "RMSE", "95%", *references],
         [
             [
-                str(name),
-                *((f"{row['rows']:,.0f}", f"{row['rate']:.3f}") if k < environments else ("", "")),
-                f"{row['error']:.4f}",
-                f"{row['low']:.4f} to {row['high']:.4f}",
-                f"{row['constant']:.4f}",
+                str(name) if k < environments else str(name).removesuffix("_Error"),
+                *(
+                    (f"{row['rows']:,.0f}", f"{row['rate']:.3f}", f"{row['predicted']:.3f}")
+                    if k < environments
+                    else ("", "", "")
+                ),
+                f"{row['error']:.3f}",
+                f"{row['low']:.3f}–{row['high']:.3f}",
+                *(f"{row[name]:.3f}" for name in references),
             ]
-            for k, (name, row) in enumerate(errors.iterrows())
+            for k, (name, row) in enumerate(short.iterrows())
         ],
         rule_before=environments,
     )

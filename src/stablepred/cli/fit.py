@@ -36,6 +36,10 @@ def fit(
         str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
     ] = None,
     overlap: options.Overlap = None,
+    cv: Annotated[
+        int,
+        typer.Option(min=0, help="Folds for the cross-validated error of the model; 0 skips it."),
+    ] = 3,
     skip_missing_target: Annotated[
         bool, typer.Option("--skip-missing-target", help="Leave out rows without an outcome.")
     ] = False,
@@ -93,6 +97,8 @@ def fit(
             model = encoded.fit(estimator)
             model.save(output, force=force)  # before anything more is printed
     _describe_model(model)
+    with working("fitting again on each fold"):
+        _compare_held_out(encoded, model, cv)
     if tune:
         chosen = model.estimator.get_params()
         say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
@@ -141,7 +147,7 @@ def _count(file: Any, columns: list[str], target: str, positive: str | None, est
 
 def _for_target(estimator: Any, outcome: Any, given: dict[str, Any]) -> Any:
     """The same method for a number, if the outcome is one."""
-    from stablepred.models.stable import StableRegressor
+    from stablepred import StableRegressor
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
     if given["skip_missing_target"]:
@@ -175,8 +181,27 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
     say(f"{len(names)} features from {len(used)} columns")
 
 
+def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
+    """Print the cross-validated errors of the model and of its references."""
+    from stablepred.evaluation.references import cross_validate
+
+    if model.references is None or cv < 2:
+        return
+    k = model.references.n_classes
+    own = cross_validate(model.estimator, encoded.features, encoded.y, n_classes=k, cv=cv)
+    if own != own:  # too few rows of one class
+        return
+    beside = model.references.errors["rmse"].rename({"LR": "logistic regression"})
+    others = ", ".join(f"{name} {error:.4f}" for name, error in beside[::-1].items())
+    say(
+        f"RMSE on held-out rows of this table: {type(model.estimator).__name__} {own:.4f}, {others}"
+    )
+
+
 def _describe_model(model: Any) -> None:
     """Print what was found."""
+    import numpy as np
+
     estimator = model.estimator
     report = getattr(estimator, "balance_report_", None)
     if report is not None:
@@ -188,7 +213,7 @@ def _describe_model(model: Any) -> None:
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)
     if hasattr(estimator, "used_features_"):
-        _describe_use(model.encoder.get_feature_names_out(), estimator.used_features_)
+        _describe_use(np.array(model.feature_names), estimator.used_features_)
 
 
 def _describe_use(names: Any, used: Any) -> None:

@@ -18,6 +18,13 @@ Target = Annotated[
 By = Annotated[
     str | None, typer.Option(help="Column whose values are the environments; numbers are cut.")
 ]
+Against = Annotated[
+    Path | None,
+    typer.Option(
+        help="A table, such as that of training, to explain the change in loss from: how much "
+        "comes from X moving, how much from Y given X changing."
+    ),
+]
 Bins = Annotated[
     str | None,
     typer.Option(

@@ -45,6 +45,7 @@ def predict(
         say(line)
     positive = getattr(fitted.target, "positive", None)
     what = "" if positive is None else f"probability of {positive!r}, "
+    what = "probability of each class, " if hasattr(fitted.target, "values") else what
     say(f"written: {output} ({rows:,} rows: {what}prediction)")
 
 

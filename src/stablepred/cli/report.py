@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from stablepred._extras import require
 from stablepred.cli import options
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.screen import say, working
@@ -18,8 +19,9 @@ def report(
     bins: options.Bins = None,
     train: Annotated[
         Path | None,
-        typer.Option(help="The training table, for reference models fitted on it."),
+        typer.Option(help="Fit the references on this table, in place of those of the model."),
     ] = None,
+    against: options.Against = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="HTML file to write; - is stdout.")
     ] = Path("report.html"),
@@ -31,26 +33,28 @@ def report(
     Environments are the values of one column (--by), or files: each file is one. The page needs
     nothing but itself and holds no rows of the tables.
 
-    Example: stablepred report model test.csv --by region --train train.csv -o report.html
+    Example: stablepred report model test.csv --by region -o report.html
     """
-    import numpy as np
-
-    from stablepred.cli.tables import check_file, load_environments, new_file
+    from stablepred.cli.tables import check_file, explain_change, load_environments, new_file
     from stablepred.evaluation.reports import stability_report
 
+    require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
-    fitted, found = load_environments(model, tables, target, by, bins, comparing="a report")
-    constant = {"constant": lambda X: np.full(len(X), fitted.base_rate)}
-    trained = None if train is None else load_environments(model, [train], target)[1][0]
+    loaded = load_environments(model, tables, target, by, bins, comparing="a report")
+    trained = None if train is None else load_environments(model, [train], target).environments[0]
     with warnings_as_lines(), working("comparing environments"):
         result = stability_report(
-            fitted.estimator,
-            found,
+            loaded.model.estimator,
+            loaded.environments,
             train=trained,
-            baselines=constant if train is None else None,
+            references=loaded.references if train is None else None,
             random_state=seed,
         )
+    drop = None
+    if against is not None:
+        drop = explain_change(loaded, model, against, target, seed)
     with new_file(output, force=force) as temporary:
-        result.to_html(temporary)
+        result.to_html(temporary, drop)
+    say(result.verdict)
     say(f"worst in {result.worst}, best in {result.best}")
     say(f"written: {output}")

@@ -28,9 +28,11 @@ def stress(
     from stablepred.evaluation.reports import stress_test
 
     check_file(output, force=force)
-    fitted, (rows,) = load_environments(model, [table], target)
+    fitted, (rows,), *_ = load_environments(model, [table], target)
     with warnings_as_lines(), working("resampling rows for each feature"):
-        found = stress_test(fitted.expected(rows.X), rows.X, rows.y, random_state=seed)
+        found = stress_test(
+            fitted.expected(rows.X), fitted.numbers(rows.X), rows.y, random_state=seed
+        )
     write_csv(found.to_frame(), output, force=force)
     _show(found)
     if output is not None:

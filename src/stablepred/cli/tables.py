@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 import stablepred
+from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.options import STANDARD
-from stablepred.cli.screen import progress, say
+from stablepred.cli.screen import progress, say, working
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
 from stablepred.tables.encoder import note_lines
@@ -22,6 +24,9 @@ from stablepred.tables.messages import Note, listed, unknown_column
 from stablepred.tables.table_model import TableEnvironment, TableModel
 from stablepred.tables.target import ClassTarget
 from stablepred.worlds.environment import Environment
+
+# The encoded outcome in a frame of raw columns; no column of a file has a line break in its name.
+OUTCOME = "\n"
 
 
 def load_model(folder: Path) -> TableModel:
@@ -88,6 +93,15 @@ def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:
         say(f"ignored, not used by the model: {listed(ignored)}")
 
 
+class Loaded(NamedTuple):
+    """A model, environments of its features, and what its references predict there."""
+
+    model: TableModel
+    environments: list[Environment]
+    references: dict[str, dict[str, Any]]  # by role, then by environment
+    rows: pd.DataFrame  # all of them as they came, outcome encoded last
+
+
 def load_environments(
     folder: Path,
     paths: Sequence[Path],
@@ -96,7 +110,7 @@ def load_environments(
     bins: str | None = None,
     *,
     comparing: str = "",
-) -> tuple[TableModel, list[Environment]]:
+) -> Loaded:
     """A model, and one environment per file, or one file cut by a column.
 
     What is ``comparing`` environments needs two of them.
@@ -121,19 +135,27 @@ def load_environments(
     outcome = model.target.name if target is None else target
     found: list[Environment] = []
     surprises: list[Note] = []
+    references: dict[str, dict[str, Any]] = {name: {} for name in _predict_references(model, None)}
+    raw = []
     for path in paths:
         frame = _read_labelled(model, path, outcome, by)
         y = model.target.encode(frame[outcome])
         features, unexpected = model.features(frame)
         surprises += unexpected
+        raw.append(frame[model.encoder.used_columns].assign(**{OUTCOME: y}))
+        beside = _predict_references(model, frame)
         if by is None:
             name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
-            found.append(TableEnvironment(name, features, y))
-            continue
-        groups = group_rows(frame[by], edges)
-        for line in groups.notes:
-            say(line)
-        found += [TableEnvironment(name, features[k], y[k]) for name, k in groups.rows.items()]
+            rows: dict[str, Any] = {name: np.ones(len(frame), dtype=bool)}
+        else:
+            groups = group_rows(frame[by], edges)
+            rows = groups.rows
+            for line in groups.notes:
+                say(line)
+        for name, k in rows.items():
+            found.append(TableEnvironment(name, features[k], y[k]))
+            for role, predicted in beside.items():
+                references[role][name] = predicted[k]
     for line in note_lines(surprises):
         say(line)
     if comparing and len(found) < 2:
@@ -141,7 +163,34 @@ def load_environments(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
-    return model, found
+    return Loaded(model, found, references, pd.concat(raw, ignore_index=True))
+
+
+def explain_change(
+    loaded: Loaded, folder: Path, against: Path, target: str | None, seed: int
+) -> Any:
+    """What the change in the model's loss comes from, between a table and the environments."""
+    from stablepred.evaluation.drop import explain_drop
+    from stablepred.evaluation.predictions import plain_table
+
+    before = load_environments(folder, [against], target)
+    names = against.name, ", ".join(e.name for e in loaded.environments)
+    a, b = (
+        plain_table(rows.drop(columns=OUTCOME), rows[OUTCOME], name)
+        for rows, name in zip((before.rows, loaded.rows), names, strict=True)
+    )
+    with warnings_as_lines(), working("comparing the two tables"):
+        model = loaded.model
+        return explain_drop(lambda X: model.expected(model.features(X)[0]), a, b, random_state=seed)
+
+
+def _predict_references(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any]:
+    """What the references predict for the rows of a table; without one, which there are."""
+    if model.references is None:
+        size = 0 if frame is None else len(frame)
+        return {"constant": np.full(size, model.base_rate)}
+    predictors = model.references.predictors()
+    return {name: frame is not None and predict(frame) for name, predict in predictors.items()}
 
 
 def _read_labelled(model: TableModel, path: Path, outcome: str, by: str | None) -> pd.DataFrame:

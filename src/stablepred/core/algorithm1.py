@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
+import torch
 from torch import Tensor
 
 from stablepred.core.descent import Block, Evaluate
@@ -23,15 +24,26 @@ from stablepred.weights.base import Balance, DeepBalance
 
 
 def algorithm1(
-    sample: Sample, network: AutoEncoder | None, balance: Balance, settings: Settings
+    sample: Sample,
+    network: AutoEncoder | None,
+    balance: Balance,
+    settings: Settings,
+    generator: torch.Generator | None = None,
 ) -> Solution:
     """Minimise L_mix over W, beta and, with a network, theta; L_mix never rises.
 
-    GBR is the case without a network: phi(X) = X.
+    GBR is the case without a network: phi(X) = X. It starts at W = 1 and beta = 0, or, with a
+    generator, at random: W uniform between 0 and 2, beta standard normal.
     """
     weights = RowWeights(sample, settings.least_share)
     theta = None if network is None else Block(network.parameters())
-    solution = Solution(weights.w, zero_head(embed(sample, network)), network)
+    head = zero_head(embed(sample, network))
+    if generator is not None:
+        drawn = torch.rand(len(sample.y), generator=generator, dtype=torch.float64) * 2
+        weights.move_to(drawn.to(sample.device))
+        beta = torch.randn(len(head.beta), generator=generator, dtype=torch.float64)
+        head = Head(beta.to(sample.device), head.intercept)
+    solution = Solution(weights.w, head, network)
     l_bal = PreparedBalance(balance, sample, network)
 
     def terms() -> dict[str, Tensor]:

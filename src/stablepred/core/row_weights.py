@@ -31,6 +31,10 @@ class RowWeights:
         """Whether an update met the floor."""
         return self.penalty > 0
 
+    def move_to(self, w: Tensor) -> None:
+        """Stand at given weights."""
+        self.block.move_to([(self.sample.mass * w).sqrt()])
+
     def lower(self, loss: ValueAndGradient, *, again: bool = False) -> float:
         """Take some steps that lower ``loss(w)``, whose gradient is in mass * w."""
 

@@ -3,11 +3,18 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import numpy_generator
 from stablepred.evaluation.metrics import Metric
-from stablepred.evaluation.predictions import FloatArray, PlainTable, Table, predict_probabilities
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    PlainTable,
+    Table,
+    is_binary,
+    predict_outcomes,
+)
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import column_values
@@ -24,7 +31,7 @@ def rank_breakers(model: Any, best: Table, worst: Table, metric: Metric, seed: i
             drawn = worst.X.copy()
             drawn[name] = _draw_given_outcome(source, worst, name, uniforms)
             table = PlainTable(worst.name, drawn, worst.y)
-            errors.append(metric.error(table, predict_probabilities(model, [table])[worst.name]))
+            errors.append(metric.error(table, predict_outcomes(model, [table])[worst.name]))
         rows.append((name, _association(best, name), _association(worst, name), *errors))
     columns = ["feature", "association_best", "association_worst"]
     frame = pd.DataFrame(rows, columns=[*columns, "error_redrawn", "error_restored"])
@@ -37,15 +44,25 @@ def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatA
     # Both columns one below the other keep their type, be it numbers, text or categories.
     both = pd.concat([worst.X[name], source.X[name]], ignore_index=True)
     chosen = np.arange(len(worst.y))
-    for outcome in (0, 1):
-        pool = np.flatnonzero(np.asarray(source.y) == outcome) + len(worst.y)
-        rows = np.flatnonzero(np.asarray(worst.y) == outcome)
+    there, here = _strata(source, worst)
+    for stratum in np.unique(here):
+        pool = np.flatnonzero(there == stratum) + len(worst.y)
+        rows = np.flatnonzero(here == stratum)
         if len(pool):
             # Sorted, so that the same uniforms give like values from both environments.
             codes, _ = pd.factorize(both.iloc[pool], sort=True, use_na_sentinel=False)
             pool = pool[np.argsort(codes, kind="stable")]
             chosen[rows] = pool[(uniforms[rows] * len(pool)).astype(np.intp)]
     return both.iloc[chosen].set_axis(worst.X.index)
+
+
+def _strata(source: Table, worst: Table) -> list[npt.NDArray[Any]]:
+    """The outcome of both tables: as it is if 0/1, else its tenths of both together."""
+    outcomes = [np.asarray(source.y), np.asarray(worst.y)]
+    if is_binary([source, worst]):
+        return outcomes
+    edges = np.quantile(np.concatenate(outcomes), np.linspace(0.1, 0.9, 9))
+    return [np.digitize(y, edges) for y in outcomes]
 
 
 def _association(table: Table, name: Any) -> float:

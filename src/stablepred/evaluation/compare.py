@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
+from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred._text import error_name, join_words
 from stablepred._version import __version__
@@ -106,7 +107,7 @@ class MethodComparison:
 
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
-        from matplotlib.figure import Figure
+        Figure = require("matplotlib.figure", "the picture of a comparison").Figure
 
         shown = self.table[self.table["message"] == ""].iloc[::-1]
         figure = Figure(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")

@@ -1,28 +1,19 @@
 """A method beside others and beside the references, all on the same rows."""
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from stablepred._text import percent
 from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
-from stablepred.evaluation.predictions import FloatArray, Table, predict_probabilities
-from stablepred.evaluation.references import (
-    ConstantPredictor,
-    Oracle,
-    best_shrunk,
-    gaps_closed,
-    line_of,
-    shrink,
-)
+from stablepred.evaluation.predictions import FloatArray, Table, predict_outcomes
+from stablepred.evaluation.shrinkage import best_shrunk, gaps_closed, line_of, shrink
 
-REFERENCES = ("LR", "constant", "oracle")
+LINEAR = ("LR", "ridge")  # the linear reference of classes, and of numbers
+REFERENCES = (*LINEAR, "constant", "oracle")
 
 
 class Interval(NamedTuple):
@@ -42,14 +33,15 @@ class Difference(NamedTuple):
     """Errors of the model minus those of another method, on the same rows.
 
     ``by_environment`` has one difference per environment; the intervals of the summaries' come
-    from a paired bootstrap over the rows within environments.
+    from a paired bootstrap over the rows within environments. A single environment has no
+    stability.
     """
 
     other: str
     role: str
     by_environment: FloatArray
     average: Interval
-    stability: Interval
+    stability: Interval | None
 
     @property
     def is_everywhere(self) -> bool:
@@ -66,9 +58,9 @@ class Comparison:
     errors : DataFrame
         One row per method, the model first; one column per environment.
     roles : dict
-        By method: model, baseline, LR, constant or oracle.
+        By method: model, baseline, LR (or ridge), constant or oracle.
     line : DataFrame or None
-        The shrinkage line, where there is an LR.
+        The shrinkage line, where there are a linear reference and a constant.
     differences : tuple of Difference
         The model against each other method; also against the most accurate point of the
         shrinkage line that is smaller in both errors, where there is one (role ``"shrunk"``).
@@ -88,8 +80,9 @@ class Comparison:
         frame = pd.DataFrame(values, index=self.errors.index, columns=list(SUMMARIES))
         rows = [errors for _, errors in self.errors.iterrows()]
         at = dict(zip(self.roles.values(), rows, strict=True))
-        if {"LR", "oracle"} <= at.keys():
-            gaps = [gaps_closed(at["LR"], errors, at["oracle"]) for errors in rows]
+        linear = next((name for name in LINEAR if name in at), None)
+        if linear and "oracle" in at:
+            gaps = [gaps_closed(at[linear], errors, at["oracle"]) for errors in rows]
             frame[["average_gap", "stability_gap"]] = np.array(gaps)
         if self.line is not None:
             frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in rows]
@@ -98,78 +91,56 @@ class Comparison:
 
 def compare(
     methods: Mapping[str, Any],
+    references: Mapping[str, Any],
     tables: Sequence[Table],
     metric: Metric,
-    train: Table | None,
-    stable_features: Sequence[str] | None,
     level: float,
     n_bootstrap: int,
     seed: int,
+    notes: Sequence[str] = (),
 ) -> tuple[Comparison, FloatArray]:
-    """Evaluate methods by label beside each other and beside what can be fitted on ``train``.
+    """Evaluate methods by label beside each other and beside references by role.
 
     The first method is the model that the others are compared with. Also returns its errors on
     the bootstrap samples: (draws, E).
     """
-    references, notes = ({}, []) if train is None else _references(train, tables, stable_features)
     model, *_ = methods
     roles = dict.fromkeys(methods, "baseline") | {model: "model"} | {n: n for n in references}
     predicted = {
-        name: predict_probabilities(method, tables)
-        for name, method in (dict(methods) | references).items()
+        name: predict_outcomes(method, tables)
+        for name, method in (dict(methods) | dict(references)).items()
     }
     errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
     line, every = None, errors
-    if train is not None and "LR" in references:
-        line = line_of(predicted["LR"], train, tables, metric)
+    linear = next((name for name in LINEAR if name in references), None)
+    if linear and "constant" in references and len(tables) > 1:
+        base = float(predicted["constant"][tables[0].name][0])
+        line = line_of(predicted[linear], base, tables, metric)
         share = best_shrunk(errors.T[model], line)
         if share is not None and 0 < share < 1:
-            name = f"LR pulled to the constant by {percent(1 - share)}"
-            predicted[name] = shrunk = shrink(predicted["LR"], train, share)
+            name = f"{linear} pulled to the constant by {percent(1 - share)}"
+            predicted[name] = shrunk = shrink(predicted[linear], base, share)
             every = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
     draws = metric.resample(tables, list(predicted.values()), n_bootstrap, seed)
-    gaps = every.iloc[0].to_numpy() - every.to_numpy()
-    values = summarise(every.to_numpy())
-    low, high = percentiles((summarise(draws[:1]) - summarise(draws)).swapaxes(0, 1), level)
-    ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
-    differences = tuple(
-        Difference(name, roles.get(name, "shrunk"), gap, *(Interval(*map(float, e)) for e in two))
-        for name, gap, two in zip(predicted, gaps, ends[:, :2], strict=True)
-        if name != model
-    )
+    differences = _compare_errors(every.to_numpy(), draws, list(predicted), roles, level)
     return Comparison(errors, roles, line, differences, tuple(notes)), draws[0]
 
 
-def _references(
-    train: Table, tables: Sequence[Table], stable_features: Sequence[str] | None
-) -> tuple[dict[str, Any], list[str]]:
-    """LR, constant and oracle as far as they can be had, and notes on what is missing."""
-    wanted: dict[str, tuple[Sequence[Any], Callable[[], Any]]] = {
-        "LR": (list(train.X.columns), lambda: LogisticRegression().fit(train.X, train.y)),
-        "constant": ([], lambda: ConstantPredictor(train)),
-    }
-    if stable_features is not None:
-        wanted["oracle"] = (stable_features, lambda: Oracle(train, stable_features))
-    references, notes = {}, []
-    for name, (columns, fit) in wanted.items():
-        reason = _not_numeric([train, *tables], columns)
-        if reason:
-            notes.append(f"{name} is left out: it needs finite numbers, but {reason}.")
-            continue
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            references[name] = fit()
-        if any(issubclass(w.category, ConvergenceWarning) for w in caught):
-            notes.append(f"{name} stopped at scikit-learn's default limit of iterations.")
-    return references, notes
+def _compare_errors(
+    errors: FloatArray, draws: FloatArray, names: list[str], roles: dict[str, str], level: float
+) -> tuple[Difference, ...]:
+    """The first method against each of the others; ``errors`` is (methods, E)."""
+    summary = summarise if errors.shape[1] > 1 else _average_only
+    values = summary(errors)
+    low, high = percentiles((summary(draws[:1]) - summary(draws)).swapaxes(0, 1), level)
+    ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
+    found = []
+    for name, gaps, of_one in list(zip(names, errors[0] - errors, ends, strict=True))[1:]:
+        average, *rest = (Interval(*map(float, end)) for end in of_one)
+        role = roles.get(name, "shrunk")
+        found.append(Difference(name, role, gaps, average, rest[0] if rest else None))
+    return tuple(found)
 
 
-def _not_numeric(tables: Sequence[Table], columns: Sequence[Any]) -> str:
-    """Which column is not a finite number somewhere; empty if all are."""
-    for table in tables:
-        for name, values in table.X.filter(items=list(columns)).items():
-            if not pd.api.types.is_numeric_dtype(values):
-                return f"{str(name)!r} is {values.dtype}"
-            if not np.isfinite(values.to_numpy(dtype=np.float64, na_value=np.nan)).all():
-                return f"{str(name)!r} has missing or infinite values in {table.name!r}"
-    return ""
+def _average_only(errors: FloatArray) -> FloatArray:
+    return errors.mean(-1, keepdims=True)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from stablepred._version import __version__
 from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.predictions import Table
+from stablepred.evaluation.predictions import Table, is_binary
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ def _innermost(model: Any) -> tuple[list[str], Any]:
         elif isinstance(getattr(model, "steps", None), list) and model.steps:
             names += [_name(step) for _, step in model.steps[:-1]]
             model = model.steps[-1][1]
+        elif hasattr(model, "encoder") and hasattr(model, "estimator"):
+            model = model.estimator  # of a model of raw rows
         else:
             return names, model
         names.append(_name(model))
@@ -114,7 +116,8 @@ def _effects(model: Any) -> pd.DataFrame | None:
 class RunFacts(NamedTuple):
     """Data, seed, versions and time of a report."""
 
-    environments: pd.DataFrame  # rows, and positive (share of y = 1), by name
+    environments: pd.DataFrame  # rows, and positive (share of y = 1, or its mean), by name
+    binary: bool  # whether the outcome is 0/1
     n_features: int
     train: tuple[str, int] | None  # name and rows of the training environment
     seed: int
@@ -131,6 +134,7 @@ def run_facts(
     rows = {"rows": [len(t.y) for t in tables], "positive": [float(np.mean(t.y)) for t in tables]}
     return RunFacts(
         environments=pd.DataFrame(rows, index=[table.name for table in tables]),
+        binary=is_binary(tables),
         n_features=tables[0].X.shape[1],
         train=None if train is None else (train.name, len(train.y)),
         seed=seed,

@@ -18,7 +18,8 @@ from stablepred.evaluation.predictions import (
     Predictions,
     Table,
     check_environments,
-    predict_probabilities,
+    is_binary,
+    predict_outcomes,
 )
 from stablepred.exceptions import InputError
 
@@ -73,11 +74,17 @@ class Metric:
             return cls(getattr(error, "__name__", "error"), error)
         if error in ERRORS:
             return cls(error, ERRORS[error])
-        allowed = f"one of {list(ERRORS)} or a function of (y, probability)"
+        allowed = f"one of {list(ERRORS)} or a function of (y, prediction)"
         raise InputError(f"error must be {allowed}, but is {error!r}.")
 
     def error(self, table: Table, probability: FloatArray) -> float:
         """The error in one environment."""
+        named = ERRORS.get(self.name) is self.function and self.name != "rmse"
+        if named and not (is_binary([table]) and ((probability >= 0) & (probability <= 1)).all()):
+            raise InputError(
+                f"the error {self.name} needs a 0/1 outcome and probabilities. Take 'rmse', or a "
+                "function of (y, prediction)."
+            )
         value = float(self.function(np.asarray(table.y), probability))
         if not np.isfinite(value):
             raise InputError(f"the error {self.name} in environment {table.name!r} is {value}.")
@@ -121,12 +128,14 @@ def environment_errors(
     Parameters
     ----------
     model : object
-        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or a mapping
-        from the environment's name to a column of probabilities (of a single one, the column).
+        A fitted model with ``predict_proba``, or with ``predict`` for a numeric outcome; or a
+        function of X that gives P(y = 1) or the expected outcome; or a mapping from the
+        environment's name to a column of such predictions (of a single one, the column).
     environments : Environment or iterable of Environment
         With distinct names and the same columns.
-    error : {"rmse", "log_loss", "zero_one", "brier"} or callable(y, probability)
-        RMSE is the root of the mean squared difference between outcome and probability.
+    error : {"rmse", "log_loss", "zero_one", "brier"} or callable(y, prediction)
+        RMSE is the root of the mean squared difference between outcome and prediction. The
+        others are for a 0/1 outcome.
 
     Returns
     -------
@@ -134,7 +143,7 @@ def environment_errors(
         One error per environment, by name, in the order given.
     """
     metric, tables = Metric.of(error), check_environments(environments)
-    return metric.errors(tables, predict_probabilities(model, tables))
+    return metric.errors(tables, predict_outcomes(model, tables))
 
 
 def average_error(errors: Errors) -> float:
@@ -216,7 +225,7 @@ def error_interval(
     if environments is None:
         return _interval_over_seeds(source, level, n_bootstrap, seed)
     metric, tables = Metric.of(error), check_environments(environments)
-    predicted = predict_probabilities(source, tables)
+    predicted = predict_outcomes(source, tables)
     errors = metric.errors(tables, predicted)
     return interval_frame(errors, metric.resample(tables, [predicted], n_bootstrap, seed)[0], level)
 
@@ -231,7 +240,7 @@ def check_interval(level: float, n_bootstrap: int) -> None:
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:
     """Errors and their summaries with percentile intervals; ``draws`` is (draws, E)."""
-    point, draws = _add_summaries(errors.to_numpy(dtype=np.float64)), _add_summaries(draws)
+    point, draws = add_summaries(errors.to_numpy(dtype=np.float64)), add_summaries(draws)
     return _frame(errors.index, point, draws, level)
 
 
@@ -246,12 +255,12 @@ def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int)
         )
     if not np.isfinite(values).all():
         raise InputError(f"the errors per seed must be finite numbers, but are\n{runs}")
-    values = _add_summaries(values)
+    values = add_summaries(values)
     rows = numpy_generator(seed, "seeds").integers(0, len(values), (n_bootstrap, len(values)))
     return _frame(map(str, runs.columns), values.mean(axis=0), values[rows].mean(axis=1), level)
 
 
-def _add_summaries(errors: FloatArray) -> FloatArray:
+def add_summaries(errors: FloatArray) -> FloatArray:
     """Average, stability and worst error after those of the environments, if there are several."""
     several = errors.shape[-1] > 1
     return np.concatenate([errors, summarise(errors)], axis=-1) if several else errors

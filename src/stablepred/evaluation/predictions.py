@@ -1,6 +1,7 @@
 """What a model predicts in each environment: tables and predictions, checked once.
 
-Behind this file everything works on arrays: ``table.y`` and one column of probabilities per table.
+Behind this file everything works on arrays: ``table.y`` and one column of predictions per table,
+which are probabilities where the outcome is 0/1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,35 +11,36 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import is_classifier
 
 from stablepred.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
-Predictions = dict[str, FloatArray]  # P(y = 1) per row, by name of the environment
+Predictions = dict[str, FloatArray]  # P(y = 1) or E(y) per row, by name of the environment
 
 
 class Table(Protocol):
-    """What an environment must have here: a name, features X and a 0/1 outcome y."""
+    """What an environment must have here: a name, features X, and a 0/1 or numeric outcome y."""
 
     @property
     def name(self) -> str: ...  # noqa: D102
     @property
     def X(self) -> pd.DataFrame: ...  # noqa: D102, N802
     @property
-    def y(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
+    def y(self) -> npt.NDArray[Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
 class PlainTable:
-    """Features of any kind with a 0/1 outcome, under a name."""
+    """Features of any kind with a 0/1 or numeric outcome, under a name."""
 
     name: str
     X: pd.DataFrame
-    y: npt.NDArray[np.int64]
+    y: npt.NDArray[Any]
 
 
 def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
-    """Make a table from a frame of any kind or an array, and a 0/1 outcome with both classes."""
+    """Make a table from a frame of any kind or an array, and an outcome that is not constant."""
     if hasattr(X, "to_pandas"):  # polars
         X = pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
     if not isinstance(X, pd.DataFrame):
@@ -53,12 +55,22 @@ def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
             f"shape {outcome.shape}."
         )
     values = np.unique(outcome).tolist()
-    if not set(values) <= {0, 1}:
-        found = f"has other values (e.g. {values[:4]})"
-        raise InputError(f"y must be 0/1, but {found}. Recode it, the positive class as 1.")
     if len(values) < 2:
         raise InputError(f"y must have both classes, but is always {outcome[0]}.")
-    return PlainTable(name, X, outcome.astype(np.int64))
+    if set(values) <= {0, 1}:
+        return PlainTable(name, X, outcome.astype(np.int64))
+    if len(values) == 2 or outcome.dtype.kind not in "iuf" or not np.isfinite(outcome).all():
+        found = f"has other values (e.g. {values[:4]})"
+        raise InputError(
+            f"y must be 0/1 or finite numbers, but {found}. Recode it; of two classes the positive "
+            "one as 1."
+        )
+    return PlainTable(name, X, outcome.astype(np.float64))
+
+
+def is_binary(tables: Iterable[Table]) -> bool:
+    """Whether the outcome is 0/1 everywhere."""
+    return all(bool(np.isin(table.y, (0, 1)).all()) for table in tables)
 
 
 def check_environments(environments: Table | Iterable[Table]) -> list[Table]:
@@ -90,10 +102,19 @@ def check_columns(table: Table, expected: Iterable[Any], reference: str) -> None
     )
 
 
-def predict_probabilities(model: Any, tables: Sequence[Table]) -> Predictions:
-    """P(y = 1) for every row, by environment, of whatever `environment_errors` takes as a model."""
+def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
+    """P(y = 1), or the expected outcome, of every row by environment.
+
+    ``model`` is whatever `environment_errors` takes. What ``predict`` of a regressor returns is
+    taken as it is; all other predictions of a 0/1 outcome must be probabilities.
+    """
+    binary = is_binary(tables)
+    _check_kind(model, binary)
+    bounded = binary and (hasattr(model, "predict_proba") or not hasattr(model, "predict"))
     if hasattr(model, "predict_proba"):
         found = {table.name: _positive_class(model, table) for table in tables}
+    elif hasattr(model, "predict"):
+        found = {table.name: model.predict(_columns_of(model, table)) for table in tables}
     elif callable(model):
         found = {table.name: model(table.X) for table in tables}
     elif isinstance(model, Mapping):
@@ -105,19 +126,37 @@ def predict_probabilities(model: Any, tables: Sequence[Table]) -> Predictions:
         found = {tables[0].name: model}
     else:
         raise InputError(
-            "the model must be a fitted object with predict_proba, a function of X, or "
+            "the model must be a fitted object with predict_proba or predict, a function of X, or "
             f"predictions by environment name, but is {type(model).__name__}."
         )
-    return {table.name: _check_probability(found[table.name], table) for table in tables}
+    return {t.name: _check_predictions(found[t.name], t, bounded=bounded) for t in tables}
+
+
+def _check_kind(model: Any, binary: bool) -> None:
+    """Raise when a classifier meets a numeric outcome, or has no probabilities."""
+    name, probabilities = type(model).__name__, hasattr(model, "predict_proba")
+    if probabilities and not binary:
+        raise InputError(
+            f"y must be 0/1 for {name}, which predicts classes, but has other values. Recode it as "
+            "0/1, or pass a regressor."
+        )
+    if hasattr(model, "predict") and not probabilities and is_classifier(model):
+        raise InputError(
+            f"{name} has no predict_proba. Wrap it in scikit-learn's CalibratedClassifierCV."
+        )
+
+
+def _columns_of(model: Any, table: Table) -> Any:
+    """The features of a table as the model was fitted on them: with names or without."""
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        check_columns(table, names, "the model")
+    return table.X.to_numpy() if names is None and hasattr(model, "n_features_in_") else table.X
 
 
 def _positive_class(model: Any, table: Table) -> Any:
     """The column of predict_proba that belongs to the class 1."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        check_columns(table, names, "the model")
-    fitted_without_names = names is None and hasattr(model, "n_features_in_")
-    both = np.asarray(model.predict_proba(table.X.to_numpy() if fitted_without_names else table.X))
+    both = np.asarray(model.predict_proba(_columns_of(model, table)))
     classes = list(getattr(model, "classes_", [0, 1]))
     if both.ndim != 2 or both.shape[1] != len(classes) or not set(classes) <= {0, 1}:
         raise InputError(
@@ -127,15 +166,17 @@ def _positive_class(model: Any, table: Table) -> Any:
     return both[:, classes.index(1)] if 1 in classes else np.zeros(len(both))
 
 
-def _check_probability(probability: Any, table: Table) -> FloatArray:
-    """The predictions as a vector of probabilities, one per row."""
-    values = np.asarray(probability, dtype=np.float64)
+def _check_predictions(predicted: Any, table: Table, *, bounded: bool) -> FloatArray:
+    """The predictions as a vector, one per row: of probabilities if ``bounded``."""
+    values = np.asarray(predicted, dtype=np.float64)
     if values.shape != (len(table.X),):
         raise InputError(
             f"predictions for environment {table.name!r} must be one column of {len(table.X)} "
-            f"probabilities, but have shape {values.shape}."
+            f"{'probabilities' if bounded else 'numbers'}, but have shape {values.shape}."
         )
-    if not ((values >= 0.0) & (values <= 1.0)).all():
+    if not bounded and not np.isfinite(values).all():
+        raise InputError(f"predictions for environment {table.name!r} must be finite numbers.")
+    if bounded and not ((values >= 0.0) & (values <= 1.0)).all():
         raise InputError(
             f"predictions for environment {table.name!r} must be probabilities between 0 and 1, "
             f"but run from {values.min()} to {values.max()}."

@@ -1,39 +1,263 @@
-"""What every comparison is read beside: constant, shrinkage line, oracle, and both gaps closed.
+"""What every comparison is read beside: a constant, a linear model, and the oracle."""
 
-A model that predicts a constant is perfectly stable and useless, and every model can be made more
-stable by pulling its predictions towards a constant. So a method helps only if no point of
-
-    a * LR + (1 - a) * base rate,   a in [0, 1]
-
-has both a smaller Average_Error and a smaller Stability_Error (paper, eqs. 1-2), and it is as good
-as the smaller of the two gaps to the oracle that it closes.
-"""
-
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.evaluation.metrics import (
-    SUMMARIES,
-    ErrorFunction,
-    Errors,
-    Metric,
-    average_error,
-    stability_error,
-    summarise,
-)
-from stablepred.evaluation.predictions import (
-    FloatArray,
-    Predictions,
-    Table,
-    check_environments,
-    predict_probabilities,
-)
-from stablepred.exceptions import InputError
+from stablepred._random import child_seed, numpy_generator
+from stablepred.evaluation.penalised import Folds, LinearFit, fit_linear, link, losses, make_folds
+from stablepred.evaluation.predictions import FloatArray, Table
+from stablepred.exceptions import InputError, TableWarning
+from stablepred.io.save import storable
+from stablepred.io.values import check_finite_sums, check_numbers
+from stablepred.tables.encoder import TableEncoder
+
+MOST_ROWS = 20_000  # on which a penalty is chosen; more would hardly change it
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class References:
+    """The constant and the linear model that any model of the same table must beat.
+
+    `fit_references` makes them. The linear model is logistic regression or, of a numeric outcome,
+    ridge regression, on the columns as they come: numbers standardised, one column per category,
+    missing values filled in. Its penalty is the best one on held-out rows.
+
+    Attributes
+    ----------
+    n_classes : int
+        0 for a numeric outcome.
+    constant : ndarray of shape (k,)
+        Share of each class, in sorted order, or the mean of a numeric outcome (k = 1).
+    errors : DataFrame
+        ``rmse`` and, of classes, ``log_loss`` by cross-validation; a row for the constant and one
+        for the linear model. RMSE is that of the probabilities: for two classes of P(y = 1).
+    columns : list of str or None
+        Names of the columns in training, None of an array.
+    encoder : TableEncoder or None
+        Encodes the columns; None where none of them can be used: then ``note`` says why.
+    coef, intercept, penalty : ndarray of shape (h, m), ndarray of shape (h,), float
+        Of the linear model on the m encoded columns.
+    """
+
+    n_classes: int
+    constant: FloatArray
+    errors: pd.DataFrame
+    columns: list[str] | None
+    encoder: TableEncoder | None
+    coef: FloatArray
+    intercept: FloatArray
+    penalty: float
+    note: str = ""
+
+    @property
+    def linear_name(self) -> str:
+        """What the linear model is called in tables."""
+        return "LR" if self.n_classes else "ridge"
+
+    def predictors(self) -> dict[str, Callable[[Any], FloatArray]]:
+        """The linear model, where there is one, and the constant, as functions of X by name."""
+        linear = {} if self.encoder is None else {self.linear_name: self.predict_linear}
+        return {**linear, "constant": self.predict_constant}
+
+    def predict_linear(self, X: Any) -> FloatArray:
+        """P(y = 1) or the expected outcome, (n,); of more than two classes (n, k)."""
+        assert self.encoder is not None
+        z = _encode(self.encoder, _name_columns(X, self.columns))
+        return _only(link(z @ self.coef.T + self.intercept, self.n_classes))
+
+    def predict_constant(self, X: Any) -> FloatArray:
+        """The same for every row: the share of the classes, or the mean."""
+        return _only(np.tile(self.constant, (len(X), 1)))
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the parts fit each other."""
+        k, h = max(self.n_classes, 1), self.n_classes if self.n_classes > 2 else 1
+        if self.n_classes < 0 or self.n_classes == 1:
+            raise ValueError("references need two classes, or none for a numeric outcome")
+        check_numbers(self.constant, "the constant", (k,))
+        width = 0 if self.encoder is None else len(self.encoder.get_feature_names_out())
+        check_numbers(self.coef, "coef of the references", (h, width))
+        check_numbers(self.intercept, "intercept of the references", (h,))
+        check_finite_sums("coef of the references", self.coef, self.intercept)
+
+
+def fit_references(
+    X: Any,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    classifier: bool | None = None,
+    cv: int = 3,
+    random_state: int = 0,
+) -> References:
+    """Fit the constant and the linear model, and measure both on held-out rows.
+
+    Parameters
+    ----------
+    X : DataFrame or array of shape (n, p)
+        Columns as they come: numbers, text, booleans, missing values.
+    y : array-like of shape (n,)
+        Classes of any kind, or numbers.
+    sample_weight : array-like of shape (n,), optional
+        A row of weight 0 counts as absent.
+    classifier : bool, optional
+        Whether y holds classes; by default unless it has more than two different numbers.
+    cv, random_state : int
+        Number of folds, and their seed.
+
+    Returns
+    -------
+    found : References
+    """
+    labels = np.asarray(y)
+    mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    rows = np.flatnonzero(mass > 0)
+    columns = [str(name) for name in X.columns] if hasattr(X, "columns") else None
+    if columns is not None and len(set(columns)) < len(columns):
+        columns = None  # told apart by their positions only
+    frame, labels, mass = _name_columns(X, columns).iloc[rows], labels[rows], mass[rows]
+    values, codes = np.unique(labels, return_inverse=True)
+    if classifier is None:
+        classifier = len(values) <= 2 or labels.dtype.kind not in "iuf"
+    k = len(values) if classifier else 0
+    if k == 1:
+        raise InputError(f"y must have two classes or more, but is always {values[0]}.")
+    target = codes if k else labels.astype(np.float64)
+    encoder, z, note = _fit_encoder(frame)
+    fit, errors = _fit_and_measure(z, target, mass, k, cv, random_state)
+    constant = _constant(target, mass, k)
+    return References(
+        k, constant, errors, columns, encoder, fit.coef, fit.intercept, fit.penalty, note
+    )
+
+
+def _fit_and_measure(
+    z: FloatArray, target: npt.NDArray[Any], mass: FloatArray, k: int, cv: int, seed: int
+) -> tuple[LinearFit, pd.DataFrame]:
+    """The linear model on all rows, and both errors on held-out ones."""
+    few, folds = _hold_out(target, k, cv, seed)
+    y, c = target[few], mass[few]
+    if z.shape[1] == 0:
+        h = k if k > 2 else 1
+        fit = LinearFit(np.empty((h, 0)), np.zeros(h), 0.0, None)
+    else:
+        fit = chosen = fit_linear(z[few], y, c, k, folds)
+        if len(few) < len(target):
+            fit = fit_linear(z, target, mass, k, [], penalty=chosen.penalty)
+        fit = LinearFit(fit.coef, fit.intercept, fit.penalty, chosen.held_out)
+    constant = None
+    if folds:
+        constant = np.empty((len(y), max(k, 1)))
+        for rows, others in folds:
+            constant[others] = _constant(y[rows], c[rows], k)
+    found = {"constant": constant, "LR" if k else "ridge": fit.held_out}
+    table = {name: _errors(y, c, k, predicted) for name, predicted in found.items()}
+    return fit, pd.DataFrame(table).T
+
+
+def _hold_out(target: npt.NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
+    """The rows on which errors are measured, and their folds."""
+    few = np.arange(len(target))
+    if len(few) > MOST_ROWS:
+        rng = numpy_generator(seed, "references", "rows")
+        few = np.sort(rng.choice(len(few), MOST_ROWS, replace=False))
+    return few, make_folds(target[few], k, cv, child_seed(seed, "references"))
+
+
+def cross_validate(
+    estimator: Any,
+    X: pd.DataFrame,
+    y: npt.NDArray[Any],
+    *,
+    n_classes: int = 2,
+    cv: int = 3,
+    random_state: int = 0,
+) -> float:
+    """RMSE of an estimator on the held-out rows on which `fit_references` measured its own.
+
+    NaN where no rows can be held out.
+    """
+    target = np.unique(y, return_inverse=True)[1] if n_classes else y
+    few, folds = _hold_out(target, n_classes, cv, random_state)
+    if not folds:
+        return float("nan")
+    X, y, predicted = X.iloc[few], y[few], np.empty((len(few), max(n_classes, 1)))
+    for rows, others in folds:
+        model = clone(estimator)
+        if "checkpoint" in model.get_params(deep=False):
+            model.set_params(checkpoint=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the fit on all rows has reported them
+            model.fit(X.iloc[rows], y[rows])
+            found = model.predict_proba if n_classes else model.predict
+            predicted[others] = np.reshape(found(X.iloc[others]), (len(others), -1))
+    return _errors(target[few], np.ones(len(few)), n_classes, predicted)["rmse"]
+
+
+def _errors(
+    y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None
+) -> dict[str, float]:
+    """RMSE and, of classes, log-loss of held-out predictions; missing where there are none."""
+    if predicted is None:
+        return dict.fromkeys(("rmse", "log_loss") if k else ("rmse",), float("nan"))
+    loss = float(np.average(losses(y, predicted, k), weights=c))
+    if not k:
+        return {"rmse": loss**0.5}
+    # Half, so that of two classes it is the squared error of P(y = 1).
+    squared = ((predicted - np.eye(k)[y]) ** 2).sum(axis=1) / 2
+    return {"rmse": float(np.average(squared, weights=c)) ** 0.5, "log_loss": loss}
+
+
+def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
+    """Shares of the classes, or the mean."""
+    if not k:
+        return np.array([np.average(target, weights=mass)])
+    return np.asarray(np.bincount(target, weights=mass, minlength=k) / mass.sum())
+
+
+def _only(predicted: FloatArray) -> FloatArray:
+    """Of two classes the second, of a number its only column."""
+    return predicted if predicted.shape[1] > 2 else predicted[:, -1]
+
+
+def _fit_encoder(frame: pd.DataFrame) -> tuple[TableEncoder | None, FloatArray, str]:
+    """The encoder, the encoded rows, and why there are none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
+        try:
+            encoder = TableEncoder().fit(frame)
+        except InputError as error:
+            return None, np.empty((len(frame), 0)), str(error)
+    return encoder, _encode(encoder, frame), ""
+
+
+def _encode(encoder: TableEncoder, frame: pd.DataFrame) -> FloatArray:
+    """The encoded columns as numbers."""
+    return np.asarray(encoder.encode(frame)[0], dtype=np.float64)
+
+
+def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
+    """The columns of training, by name where they have one and else by position: x0, x1, ..."""
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
+    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
+    if columns is not None and isinstance(X, pd.DataFrame):
+        at = {str(name): j for j, name in enumerate(frame.columns)}
+        if lacking := [name for name in columns if name not in at]:
+            raise InputError(f"the references were fitted on columns {lacking}, which X lacks.")
+        frame = frame.iloc[:, [at[name] for name in columns]]
+    names = columns or [f"x{j}" for j in range(frame.shape[1])]
+    if len(names) != frame.shape[1]:
+        raise InputError(f"X must have the {len(names)} columns of training, not {frame.shape[1]}.")
+    return frame.set_axis(names, axis=1)
 
 
 class ConstantPredictor:
@@ -63,98 +287,3 @@ class Oracle:
         if missing:
             raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
         return X[self.stable_features]
-
-
-class GapsClosed(NamedTuple):
-    """Shares of the way from LR to the oracle, one per error; NaN where the oracle is no better."""
-
-    average: float
-    stability: float
-
-    @property
-    def smaller(self) -> float:
-        """The share that counts: a method is as good as the smaller of the two."""
-        return float(np.fmin(self.average, self.stability))
-
-
-def gaps_closed(lr_errors: Errors, method_errors: Errors, oracle_errors: Errors) -> GapsClosed:
-    """(LR - method) / (LR - oracle), for Average_Error and Stability_Error separately.
-
-    Each argument holds one error per environment. 1 is as good as the oracle, 0 as LR, less than 0
-    worse than LR. Where the oracle is not better than LR there is no gap to close: NaN.
-    """
-    shares = []
-    for summary in (average_error, stability_error):
-        lr, method, oracle = (summary(e) for e in (lr_errors, method_errors, oracle_errors))
-        shares.append((lr - method) / (lr - oracle) if lr > oracle else float("nan"))
-    return GapsClosed(*shares)
-
-
-def shrinkage_line(
-    model: Any,
-    train: Table,
-    environments: Table | Iterable[Table],
-    error: str | ErrorFunction = "rmse",
-    shares: npt.ArrayLike | None = None,
-) -> pd.DataFrame:
-    """Errors of a * model + (1 - a) * base rate of ``train`` for a in [0, 1].
-
-    Parameters
-    ----------
-    model : object
-        What `environment_errors` takes; plain logistic regression for the line of the references.
-    train : Environment
-        Its share of y = 1 is the base rate.
-    environments, error : iterable of Environment, str or callable
-        As in `environment_errors`; two or more environments.
-    shares : array-like, optional
-        Values of a; a hundredth apart if not given.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Indexed by a, with columns ``Average_Error`` and ``Stability_Error``.
-    """
-    metric, tables = Metric.of(error), check_environments(environments)
-    return line_of(predict_probabilities(model, tables), train, tables, metric, shares)
-
-
-def line_of(
-    predicted: Predictions,
-    train: Table,
-    tables: Sequence[Table],
-    metric: Metric,
-    shares: npt.ArrayLike | None = None,
-) -> pd.DataFrame:
-    """The `shrinkage_line` of predictions that are at hand."""
-    grid = np.linspace(0, 1, 101) if shares is None else np.asarray(shares, dtype=np.float64)
-    if not ((grid >= 0) & (grid <= 1)).all():
-        raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
-    errors = np.array([metric.errors(tables, shrink(predicted, train, a)) for a in grid])
-    index = pd.Index(grid, name="share")
-    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=list(SUMMARIES[:2]))
-
-
-def shrink(predicted: Predictions, train: Table, share: float) -> Predictions:
-    """Predictions pulled to the base rate of ``train``, of which ``share`` is left."""
-    base = float(np.mean(train.y))
-    return {name: share * p + (1 - share) * base for name, p in predicted.items()}
-
-
-def beaten_by_shrinkage(method_errors: Errors, line: pd.DataFrame) -> bool:
-    """Whether some point of a `shrinkage_line` is smaller in both errors than the method."""
-    return best_shrunk(method_errors, line) is not None
-
-
-def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
-    """Share of the most accurate point of the line that is smaller in both errors, if any is."""
-    average, stability = average_error(method_errors), stability_error(method_errors)
-    better = line[(line["Average_Error"] < average) & (line["Stability_Error"] < stability)]
-    return float(better.index[int(better["Average_Error"].argmin())]) if len(better) else None
-
-
-def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:
-    """Share and errors of the least shrunk point of a line that is as stable; else the constant."""
-    stable = line[line["Stability_Error"] <= stability]
-    point = (stable if len(stable) else line.iloc[:1]).reset_index().iloc[-1]
-    return float(point["share"]), float(point["Average_Error"]), float(point["Stability_Error"])

@@ -16,15 +16,18 @@ import pandas as pd
 from stablepred._random import RandomState, root_seed
 from stablepred.evaluation.breakers import rank_breakers
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
+from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
+    PlainTable,
     Table,
     check_columns,
     check_environments,
     plain_table,
-    predict_probabilities,
+    predict_outcomes,
 )
+from stablepred.evaluation.references import References, fit_references
 from stablepred.evaluation.stress import StressReport, first_lines, stress_test
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
@@ -41,7 +44,8 @@ class StabilityReport:
     ----------
     errors : DataFrame
         ``error``, ``low``, ``high`` by environment; then Average_Error, Stability_Error and
-        Worst_Error.
+        Worst_Error. Beside them the calibration: ``predicted`` and ``observed``, the means of
+        predictions and outcome.
     breakers : DataFrame or None
         One row per feature, the most harmful first: its association with the outcome
         in the best and in the worst environment (difference of the outcome's mean between high
@@ -76,22 +80,27 @@ class StabilityReport:
         share = self.facts.effective_share
         return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file of aggregates, complete or not at all."""
+    def to_html(self, path: str | os.PathLike[str], drop: DropReport | None = None) -> None:
+        """Write the report as one HTML file of aggregates, complete or not at all.
+
+        ``drop`` is what `explain_drop` returned, for a section of its own.
+        """
         from stablepred.html.page import write_page
         from stablepred.html.stability import stability_page
 
-        write_page(stability_page(self), path)
+        write_page(stability_page(self, drop), path)
 
     def to_frame(self) -> pd.DataFrame:
-        """Errors with intervals by environment, and their summary."""
+        """Errors with intervals and calibration by environment, and their summary."""
         return self.errors.copy()
 
     def __str__(self) -> str:
         at = self.errors["error"]
         lines = [
+            self.verdict,
+            "",
             f"Errors ({self.error}) by environment, with {self.level:.0%} intervals over rows",
-            self.errors.round(4).to_string(),
+            self.errors.round(4).to_string(na_rep=""),
             f"worst in {self.worst} ({at[self.worst]:.4f}), best in {self.best} "
             f"({at[self.best]:.4f})",
         ]
@@ -116,7 +125,8 @@ def stability_report(
     environments: Iterable[Table],
     error: str | ErrorFunction = "rmse",
     *,
-    train: Table | None = None,
+    train: Table | tuple[Any, Any] | None = None,
+    references: References | Mapping[str, Any] | None = None,
     stable_features: Sequence[str] | None = None,
     baselines: Mapping[str, Any] | None = None,
     level: float = 0.95,
@@ -129,17 +139,20 @@ def stability_report(
     Parameters
     ----------
     model : object
-        A fitted model with ``predict_proba``; a function of X that returns P(y = 1); or a mapping
-        from environment name to predictions (``breakers`` is then None).
+        As in `environment_errors`; ``breakers`` is None if it is a mapping.
     environments : iterable of Environment
         Two or more, with distinct names and the same columns.
     error : str or callable
         As in `environment_errors`.
-    train : Environment, optional
-        Where the model was trained: anything with ``name``, ``X`` and ``y``. Adds the references:
-        LogisticRegression (where X is numeric), the constant base rate, and the shrinkage line.
+    train : Environment or tuple (X, y), optional
+        Where the model was trained. Adds the references: a constant, logistic regression (ridge
+        regression of a numeric outcome) with a penalty chosen by cross-validation, and the
+        shrinkage line. Without it those that the model keeps, its ``references_``, are used.
+    references : References or mapping, optional
+        Other references: what `fit_references` returned, or "LR" (or "ridge") and "constant" as
+        anything that `environment_errors` takes as a model.
     stable_features : sequence of str, optional
-        The true stable features, if they are known: adds the oracle, a logistic regression on
+        The true stable features, if they are known: adds the oracle, the linear reference on
         these columns of ``train``, and the gaps closed.
     baselines : mapping from label to fitted model, optional
         Other models to show next to this one.
@@ -183,18 +196,22 @@ def stability_report(
             "or neither."
         )
     seed, facts = root_seed(random_state), model_facts(model, name)
-    predicted = predict_probabilities(model, tables)
-    methods = _label_methods(facts.name, predicted, baselines or {}, bool(trained))
-    comparison, draws = compare(
-        methods, tables, metric, trained, stable_features, level, n_bootstrap, seed
-    )
+    beside, notes = find_references(model, references, trained)
+    if trained is not None and stable_features is not None:
+        beside["oracle"] = _fit_oracle(trained, list(stable_features))
+    predicted = predict_outcomes(model, tables)
+    methods = _label_methods(facts.name, predicted, baselines or {}, beside)
+    comparison, draws = compare(methods, beside, tables, metric, level, n_bootstrap, seed, notes)
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
-    asked = hasattr(model, "predict_proba") or callable(model)
+    asked = any(hasattr(model, name) for name in ("predict_proba", "predict", "__call__"))
     probability = np.concatenate([predicted[table.name] for table in tables])
     outcome = np.concatenate([table.y for table in tables]).astype(np.float64)
+    frame = interval_frame(errors, draws, level)
+    frame["predicted"] = pd.Series({name: p.mean() for name, p in predicted.items()})
+    frame["observed"] = pd.Series({table.name: np.mean(table.y) for table in tables})
     return StabilityReport(
-        errors=interval_frame(errors, draws, level),
+        errors=frame,
         breakers=rank_breakers(model, best, worst, metric, seed) if asked else None,
         best=best.name,
         worst=worst.name,
@@ -207,8 +224,36 @@ def stability_report(
     )
 
 
+def find_references(
+    model: Any, given: References | Mapping[str, Any] | None, train: Table | None
+) -> tuple[dict[str, Any], list[str]]:
+    """The references by role, and why the linear one is missing.
+
+    Those that were given, else fitted on ``train``, else kept by the model itself.
+    """
+    if isinstance(given, Mapping):
+        return dict(given), []
+    if given is None and train is not None:
+        given = fit_references(train.X, train.y)
+    if given is None:
+        kept = getattr(getattr(model, "best_estimator_", model), "references_", None)
+        given = kept if isinstance(kept, References) and kept.n_classes <= 2 else None
+    if given is None:
+        return {}, []
+    notes = [f"{given.linear_name} is left out: {given.note}"] if given.note else []
+    return dict(given.predictors()), notes
+
+
+def _fit_oracle(train: Table, stable_features: list[str]) -> Any:
+    """The linear reference on the columns that are known to be stable."""
+    missing = [name for name in stable_features if name not in train.X.columns]
+    if missing:
+        raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
+    return fit_references(train.X[stable_features], train.y).predict_linear
+
+
 def _label_methods(
-    name: str, model: Any, baselines: Mapping[str, Any], references: bool
+    name: str, model: Any, baselines: Mapping[str, Any], references: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The model and the baselines by label; labels must not clash."""
     name = f"{name} (model)" if name in REFERENCES else name
@@ -222,8 +267,13 @@ def _label_methods(
     return {name: model} | others
 
 
-def _check_training_table(train: Table, like: Table) -> Table:
+def _check_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
     """The training environment, checked; its features may be of any kind."""
+    if isinstance(train, tuple):
+        X, y = train
+        if not hasattr(X, "columns"):
+            X = pd.DataFrame(np.asarray(X), columns=like.X.columns)
+        train = PlainTable("train", X, np.asarray(y))
     try:
         table = plain_table(train.X, train.y, train.name)
     except InputError as error:

@@ -20,7 +20,7 @@ from stablepred.evaluation.metrics import (
     percentiles,
     stability_error,
 )
-from stablepred.evaluation.predictions import FloatArray, plain_table, predict_probabilities
+from stablepred.evaluation.predictions import FloatArray, is_binary, plain_table, predict_outcomes
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import RATES, column_values, resampling_weights
@@ -112,16 +112,17 @@ def stress_test(
     For each feature in turn rows are resampled so that it agrees with the outcome in a share r of
     the rows of both classes, for r = .1 ... .9: from against the outcome to with it. Features that
     go with it in the data go with it here; P(y) stays. No training and no second table is needed.
+    The classes of a numeric outcome are above and not above its median.
 
     Parameters
     ----------
     model : object
-        A fitted model with ``predict_proba``; or a function of X that gives P(y = 1); or a column
-        of predicted probabilities, one per row of X.
+        A fitted model with ``predict_proba``, or with ``predict`` for a numeric outcome; or a
+        function of X that gives P(y = 1) or the expected outcome; or a column of such predictions.
     X : DataFrame or array of shape (n, p)
         Features; those that are not 0/1 are cut at their mean to tell agreement.
     y : array-like of shape (n,)
-        Outcome, 0/1.
+        Outcome, 0/1 or a number.
     features : sequence of column names, optional
         Which to test; all if not given.
     rates : sequence of float
@@ -150,6 +151,10 @@ def stress_test(
     """
     started = time.perf_counter()
     table, metric, seed = plain_table(X, y), Metric.of(error), root_seed(random_state)
+    if is_binary([table]):
+        high = np.asarray(table.y)
+    else:
+        high = (table.y > np.median(table.y)).astype(np.int64)
     chosen = list(table.X.columns) if features is None else list(features)
     unknown = [name for name in chosen if name not in table.X.columns]
     if unknown or not chosen:
@@ -162,13 +167,13 @@ def stress_test(
         raise InputError(
             f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
         )
-    probability = predict_probabilities(model, [table])[table.name]
-    resample = _Resampling(table.y, probability, metric.function, rates, level, n_bootstrap)
+    predicted = predict_outcomes(model, [table])[table.name]
+    resample = _Resampling(table.y, high, predicted, metric.function, rates, level, n_bootstrap)
     rows, skipped = {}, {}
     for name in chosen:
         values = column_values(table.X[[name]], [0], [str(name)])
         bits: FloatArray = Dichotomizer().fit_transform(values)[:, 0]
-        missing = _missing_cell(bits, table.y)
+        missing = _missing_cell(bits, high)
         if missing:
             skipped[str(name)] = missing
         else:
@@ -178,7 +183,7 @@ def stress_test(
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("feature")
     return StressReport(
         errors=frame.sort_values("worst", ascending=False, kind="stable"),
-        observed=metric.error(table, probability),
+        observed=metric.error(table, predicted),
         skipped=skipped,
         error=metric.name,
         level=level,
@@ -187,7 +192,7 @@ def stress_test(
     )
 
 
-def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
+def _missing_cell(bits: FloatArray, y: npt.NDArray[Any]) -> str:
     """Why a feature cannot be tested; empty if it can."""
     rates = [bits[y == outcome].mean() for outcome in (0, 1)]
     if rates in ([0, 0], [1, 1]):
@@ -200,8 +205,9 @@ def _missing_cell(bits: FloatArray, y: npt.NDArray[np.int64]) -> str:
 class _Resampling:
     """Errors of fixed predictions on rows drawn so that a feature agrees with the outcome."""
 
-    y: npt.NDArray[np.int64]
-    probability: FloatArray
+    y: npt.NDArray[Any]
+    high: npt.NDArray[Any]  # 0/1: the outcome, or whether it is above its median
+    predicted: FloatArray
     error: ErrorFunction
     rates: Sequence[float]
     level: float
@@ -209,11 +215,11 @@ class _Resampling:
 
     def errors(self, bits: FloatArray, rng: np.random.Generator) -> dict[str, float]:
         """Errors when ``bits`` agree with the outcome at each rate."""
-        y = self.y.astype(np.float64)
+        y = self.high.astype(np.float64)
         weights = [resampling_weights(bits[:, None], y, r, least_share=0.0) for r in self.rates]
         effective = [w.sum() ** 2 / (w @ w) for w in weights]
         # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
-        order = np.lexsort((self.probability, bits, y))
+        order = np.lexsort((self.predicted, bits, y))
         evenly = (np.arange(len(y)) + 0.5) / len(y)
         errors = [self._error_at(order[_rows_at(evenly, w[order])]) for w in weights]
         k = int(np.argmax(errors))
@@ -229,7 +235,7 @@ class _Resampling:
         )
 
     def _error_at(self, rows: IndexArray) -> float:
-        return float(self.error(self.y[rows], self.probability[rows]))
+        return float(self.error(self.y[rows], self.predicted[rows]))
 
 
 def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:

@@ -116,7 +116,7 @@ def _is_number(y: NDArray[Any]) -> bool:
     values = pd.unique(y)
     if len(values) < 2:
         raise InputError(
-            f"the outcome is always {values[0]!r} in training, so there is nothing to learn."
+            f"the outcome is always {values[0]} in training, so there is nothing to learn."
         )
     if len(values) == 2:
         return False
@@ -136,7 +136,7 @@ def _encode_outcome(
         return [np.asarray(values, dtype=np.float64) for values in (y, *(t.y for t in tests))]
     classes = np.unique(y)
     for table in tests:
-        unseen = [value for value in pd.unique(table.y) if value not in classes]
+        unseen = [v for v in np.unique(table.y).tolist() if v not in classes.tolist()]
         if unseen:
             raise InputError(
                 f"the outcome of environment {table.name!r} has the value {unseen[0]!r}, which is "

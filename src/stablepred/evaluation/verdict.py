@@ -5,10 +5,10 @@ difference excludes zero.
 """
 
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
-from stablepred.evaluation.comparison import Comparison, Difference, Interval
+from stablepred.evaluation.comparison import LINEAR, Comparison, Difference, Interval
 
 SMALL_SHARE = 0.05  # below this effective share a result rests on few rows
-NAMES = {"LR": "logistic regression", "constant": "a constant"}
+NAMES = {"LR": "logistic regression", "ridge": "ridge regression", "constant": "a constant"}
 
 
 def stability_verdict(
@@ -24,12 +24,18 @@ def stability_verdict(
     rival = _best_rival(comparison)
     if rival is not None:
         sentences = [recommend(model, rival, error, level)]
-        others = [d for d in comparison.differences if d.role != "oracle" and d is not rival]
-        better = [_name(d) for d in others if d.average.sign == d.stability.sign == 1]
+        beaten = rival.average.sign > 0 and rival.role in LINEAR  # pulled or not
+        without = ("oracle", "shrunk") if beaten else ("oracle",)
+        others = [d for d in comparison.differences if d.role not in without and d is not rival]
+        better = [
+            _name(d) for d in others if d.stability and d.average.sign == d.stability.sign == 1
+        ]
         if better:
             verb = "is" if len(better) == 1 else "are"
             claim = f"{verb} more accurate and steadier than {model}"
             sentences.append(f"{join_words(better)} {claim}")
+        if len(errors) > 1:
+            sentences.append(describe_worst(comparison))
     if constant:
         sentences.append(f"{model} predicts nearly the same probability for every row")
     if effective_share is not None and effective_share < SMALL_SHARE:
@@ -42,6 +48,8 @@ def stability_verdict(
 def recommend(model: str, rival: Difference, error: str, level: float) -> str:
     """One sentence on the model and its best rival, from the difference of their errors."""
     other, (average, stability) = _name(rival), (rival.average, rival.stability)
+    if stability is None:
+        return _recommend_in_one(model, rival, error, level)
     on_average = _describe("Average_Error", average, level)
     in_stability = _describe("Stability_Error", stability, level)
     if average.sign == stability.sign == 0:
@@ -70,6 +78,25 @@ def recommend(model: str, rival: Difference, error: str, level: float) -> str:
     if stability.sign == -average.sign and not rival.is_everywhere:
         return f"{winner} is {claim}"  # a trade, which is not for a sentence to decide
     return f"Use {winner}{' instead' if winner == other else ''}: it is {claim}"
+
+
+def _recommend_in_one(model: str, rival: Difference, error: str, level: float) -> str:
+    """The recommendation where there is a single environment, which tells nothing of stability."""
+    other, sign = _name(rival), rival.average.sign
+    found = _describe(error_name(error), rival.average, level)
+    if sign == 0:
+        return f"These rows show no difference between {model} and {other} ({found})"
+    winner, loser = (model, other) if sign < 0 else (other, model)
+    return f"Use {winner}{' instead' * (sign > 0)}: it is more accurate than {loser} ({found})"
+
+
+def describe_worst(comparison: Comparison) -> str:
+    """The largest error of the model, where it is met, and those of the references."""
+    errors = comparison.errors
+    own, names = errors.iloc[0], [n for n, role in comparison.roles.items() if role in NAMES]
+    worst = f"The worst error of {label(own.name)} is {number(own.max())}, in {label(own.idxmax())}"
+    beside = [f"that of {NAMES[comparison.roles[n]]} {number(errors.T[n].max())}" for n in names]
+    return "; ".join([worst, *beside])
 
 
 def _best_rival(comparison: Comparison) -> Difference | None:

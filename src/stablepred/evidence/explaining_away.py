@@ -24,7 +24,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from torch import Tensor
 
-from stablepred.core.ridge import Linear, Pairwise, Products, Regression, fit_ridge
+from stablepred.core.ridge import Pairwise, Regression, expand, fit_ridge
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -41,6 +41,7 @@ RIDGE = 1.0
 TOL = 1e-4
 MOST_PARTNERS = 3
 DRAWS = 5
+ENOUGH_ROWS = 100_000  # in all draws
 # Log-odds that the pattern is one of selection, from the misfit and the dependence of the others.
 # Fitted on synthetic worlds and on tables with natural environments (docs/method.md).
 INTERCEPT, PER_MISFIT, PER_DEPENDENCE = 3.9, -1.9, -4.2
@@ -81,147 +82,154 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
     """
     witnesses: IndexArray = np.arange(sample.n_features)
     while True:
-        model = _regress(sample, outcome, witnesses)
-        z = _score_witnesses(sample, witnesses, model)
+        court = _Court.of(sample, outcome, witnesses)
+        z = np.array([court.oppose(k) for k in range(len(witnesses))])
         doubtful = np.flatnonzero(z < CAUSE_Z)
         if len(doubtful) == 0 or len(witnesses) - len(doubtful) < 2:
             break
         count = max(1, len(witnesses) // DISMISSED_AT_ONCE)
         dismissed = doubtful[np.argsort(z[doubtful], kind="stable")][:count]
         witnesses = np.delete(witnesses, dismissed)
+    position = {int(j): k for k, j in enumerate(witnesses)}
     judged = [
-        _judge(sample, outcome, witnesses, model.products, j) for j in range(sample.n_features)
+        court.judge_witness(position[j]) if j in position else court.judge_other(j)
+        for j in range(sample.n_features)
     ]
     return np.array([z for z, _ in judged]), np.array([expected for _, expected in judged])
 
 
-def _regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:
+@dataclass(frozen=True, eq=False)
+class _Court:
+    """A regression of y on the witnesses, with the products that stand out.
+
+    What it would be without a witness, or with one more variable, follows by one Newton step from
+    the Hessian: no variable needs a regression of its own on all others.
+    """
+
+    sample: Sample
+    outcome: Outcome
+    witnesses: IndexArray
+    model: Regression
+    design: Tensor  # (n, k + 1) the witnesses, their products, ones
+    beta: Tensor
+    weight: Tensor  # (n,) curvature of every row
+    inverse: Tensor  # of the Hessian
+
+    @classmethod
+    def of(cls, sample: Sample, outcome: Outcome, witnesses: IndexArray) -> "_Court":
+        model = regress(sample, outcome, witnesses)
+        design = expand(sample.x[:, witnesses], model.products)
+        design = torch.cat([design, torch.ones_like(design[:, :1])], dim=1)
+        beta = torch.as_tensor(model.beta, device=sample.device)
+        weight = sample.copies * outcome.curvature(design @ beta, sample.y)
+        hessian = design.T @ (weight[:, None] * design)
+        hessian.diagonal()[:-1] += RIDGE
+        hessian.diagonal()[-1] += 1e-8
+        inverse = torch.linalg.inv(hessian)
+        return cls(sample, outcome, witnesses, model, design, beta, weight, inverse)
+
+    def oppose(self, k: int) -> float:
+        """The z of a witness against the others."""
+        return self._z(*self._split(k)[:2])
+
+    def judge_witness(self, k: int) -> tuple[float, float]:
+        """The z of a witness, and what a cause of its strength would have."""
+        own, evidence, effect = self._split(k)
+        if len(self.witnesses) < 2:
+            return 0.0, 0.0
+        x = self.sample.x[:, int(self.witnesses[k])]
+        return self._z(own, evidence), self._expect(
+            x, effect, self.design @ self.beta - own, evidence
+        )
+
+    def _split(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
+        """A witness's part of the score, the score of the others without it, and its effect."""
+        columns = [k, *(c for c, _ in self._products_with(k))]
+        step = torch.linalg.solve(self.inverse[columns][:, columns], self.beta[columns])
+        others = self.beta - self.inverse[:, columns] @ step
+        others[columns] = 0
+        effect = self.beta[k].expand(len(self.design)).clone()
+        for column, partners in self._products_with(k):
+            effect += self.beta[column] * self.design[:, partners].prod(dim=1)
+        return self.design[:, columns] @ self.beta[columns], self.design @ others, effect
+
+    def _products_with(self, k: int) -> list[tuple[int, list[int]]]:
+        """The columns of the products with a witness, and what it is multiplied by there."""
+        first, products = len(self.witnesses), self.model.products
+        return [
+            (first + c, [i for i in product if i != k])
+            for c, product in enumerate(products)
+            if k in product
+        ]
+
+    def judge_other(self, j: int) -> tuple[float, float]:
+        """The z of a variable that is no witness, and what a cause of its strength would have."""
+        scores, x = self.design @ self.beta, self.sample.x
+        partners = self._find_partners(j, scores)
+        factors = torch.cat([torch.ones_like(scores)[:, None], x[:, partners]], dim=1)
+        own = x[:, [j]] * factors
+        # What the witnesses' coefficients change by when this variable joins them.
+        shift = self.design @ (self.inverse @ (self.design.T @ (self.weight[:, None] * own)))
+        small = torch.cat([own - shift, scores[:, None]], dim=1)
+        beta = fit_ridge(small, self.sample, self.outcome, RIDGE, tol=TOL)
+        effect = factors @ beta[: own.shape[1]]
+        rest = small @ beta[:-1] + beta[-1] - effect * x[:, j]
+        z = self._z(effect * x[:, j], scores)
+        return z, self._expect(x[:, j], effect, rest, scores)
+
+    def _find_partners(self, j: int, scores: Tensor) -> list[int]:
+        """Witnesses with which a variable acts together, by score statistics."""
+        sample, outcome = self.sample, self.outcome
+        wide = torch.stack([scores, sample.x[:, j]], dim=1)
+        beta = fit_ridge(wide, sample, outcome, RIDGE, tol=TOL)
+        fitted = wide @ beta[:-1] + beta[-1]
+        product = sample.x[:, [j]] * sample.x[:, self.witnesses]
+        slope = (sample.copies * outcome.slopes(fitted, sample.y)) @ product
+        variance = (sample.copies * outcome.curvature(fitted, sample.y)) @ product**2
+        variance = variance * outcome.dispersion(fitted, sample.y, sample.mass)
+        t = (slope.abs() / (variance + 1e-12).sqrt()).cpu().numpy()
+        best = np.argsort(-t, kind="stable")[:MOST_PARTNERS]
+        return [int(self.witnesses[k]) for k in best if t[k] > CAUSE_Z]
+
+    def _z(self, own: Tensor, others: Tensor) -> float:
+        """Minus the covariance within the strata of y, over its standard error."""
+        product = -self._centre(own) * self._centre(others)
+        spread = float((self.sample.copies @ product**2).sqrt())
+        return float(self.sample.copies @ product) / spread if spread > 0 else 0.0
+
+    def _centre(self, values: Tensor) -> Tensor:
+        """Around the mean of each stratum of y."""
+        centred = values.clone()
+        for rows in self.outcome.strata(self.sample.y):
+            mass = self.sample.mass[rows]
+            centred[rows] -= (mass @ values[rows]) / mass.sum()
+        return centred
+
+    def _expect(self, own: Tensor, effect: Tensor, rest: Tensor, evidence: Tensor) -> float:
+        """The z of a variable of this strength that is independent of the others.
+
+        Its values are dealt over the rows at random and y follows the fitted model. No y is drawn:
+        every stratum counts each row by its probability.
+        """
+        rng = np.random.default_rng(0)
+        total, squares, draws = 0.0, 0.0, max(1, min(DRAWS, ENOUGH_ROWS // len(own)))
+        y, copies = self.sample.y, self.sample.copies
+        dispersion = self.outcome.dispersion(rest + effect * own, y, self.sample.mass)
+        for _ in range(draws):
+            part = effect * own[rng.permutation(len(own))]
+            for share in self.outcome.strata_probabilities(rest + part, y, dispersion):
+                weight = copies * share
+                scale = weight.sum() + 1e-12
+                product = (part - weight @ part / scale) * (evidence - weight @ evidence / scale)
+                total -= float(weight @ product)
+                squares += float(weight @ product**2)
+        return total / draws / np.sqrt(squares / draws + 1e-300)
+
+
+def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:
     """Regression of y on some variables, with the products that stand out."""
     part = sample.restrict(np.isin(np.arange(sample.n_features), variables))
     return Pairwise(outcome).prepare(part).fit(part, RIDGE, TOL)
-
-
-def _score_witnesses(sample: Sample, witnesses: IndexArray, model: Regression) -> FloatArray:
-    """Each witness against the others, which are one Newton step away from the joint fit."""
-    x, outcome = sample.x[:, witnesses], model.outcome
-    beta = torch.as_tensor(model.beta, device=sample.device)
-    design = Linear(outcome, model.products).expand(x)
-    design = torch.cat([design, torch.ones_like(design[:, :1])], dim=1)
-    weight = sample.copies * outcome.curvature(design @ beta, sample.y)
-    curvature = design.T @ (weight[:, None] * design)
-    curvature.diagonal()[:-1] += RIDGE
-    curvature.diagonal()[-1] += 1e-8
-    inverse = torch.linalg.inv(curvature)
-    z = np.empty(len(witnesses))
-    for j, own in enumerate(_columns_of_each(model.products, len(witnesses))):
-        others = beta - inverse[:, own] @ torch.linalg.solve(inverse[own][:, own], beta[own])
-        others[own] = 0
-        z[j] = _opposition(sample, outcome, design[:, own] @ beta[own], design @ others)
-    return z
-
-
-def _columns_of_each(products: Products, count: int) -> list[list[int]]:
-    """For each of so many variables the columns of the design that it is part of."""
-    own = [[j] for j in range(count)]
-    for c, (a, b) in enumerate(products):
-        own[a].append(count + c)
-        own[b].append(count + c)
-    return own
-
-
-def _opposition(sample: Sample, outcome: Outcome, own: Tensor, others: Tensor) -> float:
-    """Minus the covariance within the strata of y, over its standard error."""
-    product = -_centre(sample, outcome, own) * _centre(sample, outcome, others)
-    spread = float((sample.copies @ product**2).sqrt())
-    return float(sample.copies @ product) / spread if spread > 0 else 0.0
-
-
-def _centre(sample: Sample, outcome: Outcome, values: Tensor) -> Tensor:
-    """Around the mean of each stratum of y."""
-    centred = values.clone()
-    for rows in outcome.strata(sample.y):
-        mass = sample.mass[rows]
-        centred[rows] -= (mass @ values[rows]) / mass.sum()
-    return centred
-
-
-def _judge(
-    sample: Sample,
-    outcome: Outcome,
-    witnesses: IndexArray,
-    products: Products,
-    j: int,
-) -> tuple[float, float]:
-    """The z of one variable against the other witnesses, and what a cause would have."""
-    others = witnesses[witnesses != j]
-    if len(others) == 0:
-        return 0.0, 0.0
-    own = sample.x[:, j]
-    base = _without(outcome, products, witnesses, j).expand(sample.x[:, others])
-    alone = fit_ridge(base, sample, outcome, RIDGE, tol=TOL)
-    evidence = base @ alone[:-1] + alone[-1]
-    partners = _find_partners(sample, outcome, j, others, evidence)
-    own_columns = own[:, None] * torch.cat(
-        [torch.ones_like(own)[:, None], sample.x[:, partners]], dim=1
-    )
-    k = own_columns.shape[1]
-    start = torch.cat([alone.new_zeros(k), alone])
-    beta = fit_ridge(torch.cat([own_columns, base], dim=1), sample, outcome, RIDGE, start, TOL)
-    effect = beta[0] + sample.x[:, partners] @ beta[1:k]
-    rest = base @ beta[k:-1] + beta[-1]
-    z = _opposition(sample, outcome, effect * own, evidence)
-    return z, _expect(sample, outcome, own, effect, rest, evidence)
-
-
-def _without(outcome: Outcome, products: Products, witnesses: IndexArray, j: int) -> Linear:
-    """The form on the witnesses but ``j``."""
-    position = {int(v): k for k, v in enumerate(witnesses[witnesses != j])}
-    named = [(int(witnesses[a]), int(witnesses[b])) for a, b in products]
-    return Linear(outcome, tuple((position[a], position[b]) for a, b in named if j not in (a, b)))
-
-
-def _find_partners(
-    sample: Sample, outcome: Outcome, j: int, others: IndexArray, evidence: Tensor
-) -> list[int]:
-    """Witnesses with which a variable acts together, by score statistics."""
-    own = sample.x[:, [j]]
-    wide = torch.cat([evidence[:, None], own], dim=1)
-    beta = fit_ridge(wide, sample, outcome, RIDGE, tol=TOL)
-    scores = wide @ beta[:-1] + beta[-1]
-    product = own * sample.x[:, others]
-    score = (sample.copies * outcome.slopes(scores, sample.y)) @ product
-    variance = (sample.copies * outcome.curvature(scores, sample.y)) @ product**2
-    variance = variance * outcome.dispersion(scores, sample.y, sample.mass)
-    t = (score.abs() / (variance + 1e-12).sqrt()).cpu().numpy()
-    best = np.argsort(-t, kind="stable")[:MOST_PARTNERS]
-    return [int(others[k]) for k in best if t[k] > CAUSE_Z]
-
-
-def _expect(
-    sample: Sample,
-    outcome: Outcome,
-    own: Tensor,
-    effect: Tensor,
-    rest: Tensor,
-    evidence: Tensor,
-) -> float:
-    """The z of a variable of this strength that is independent of the others.
-
-    Its values are dealt over the rows at random and y follows the fitted model. No y is drawn:
-    every stratum counts each row by its probability.
-    """
-    rng = np.random.default_rng(0)
-    total, squares = 0.0, 0.0
-    dispersion = outcome.dispersion(rest + effect * own, sample.y, sample.mass)
-    for _ in range(DRAWS):
-        part = effect * own[rng.permutation(len(own))]
-        for share in outcome.strata_probabilities(rest + part, sample.y, dispersion):
-            weight = sample.copies * share
-            scale = weight.sum() + 1e-12
-            product = (part - weight @ part / scale) * (evidence - weight @ evidence / scale)
-            total -= float(weight @ product)
-            squares += float(weight @ product**2)
-    return total / DRAWS / np.sqrt(squares / DRAWS + 1e-300)
 
 
 # --- is the pattern one of selection? ---
@@ -253,13 +261,13 @@ def _misfit(z: FloatArray, expected: FloatArray, of_causes: FloatArray) -> float
 
 def largest_dependence(sample: Sample, outcome: Outcome, causes: BoolArray) -> float:
     """Largest partial correlation of the others given y, the causes and their fitted signal."""
-    model = _regress(sample, outcome, np.flatnonzero(causes))
+    model = regress(sample, outcome, np.flatnonzero(causes))
     inside = sample.x[:, np.flatnonzero(causes)]
     scores = model.scores(inside)
     bounded = scores.clamp(-LARGEST_SCORE, LARGEST_SCORE)
     mean = outcome.inverse_link(scores)
     shapes = torch.stack([bounded, mean, scores.sign(), bounded.abs()], dim=1)
-    signal = torch.cat([Linear(outcome, model.products).expand(inside), shapes], dim=1)
+    signal = torch.cat([expand(inside, model.products), shapes], dim=1)
     ones, y = torch.ones_like(signal[:, :1]), sample.y[:, None]
     root = sample.copies.sqrt()[:, None]
     given = torch.cat([ones, y, signal, signal * y], dim=1) * root

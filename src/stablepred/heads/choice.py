@@ -18,6 +18,7 @@ from torch import Tensor
 from stablepred._random import child_seed, numpy_generator
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
+from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
@@ -41,20 +42,29 @@ class Recipe:
     ----------
     l1 : float
         The lasso penalty, lambda 5.
-    refit : False, "weighted" or "plain"
-        Whether the model is fitted again, and whether under the balancing weights.
+    refit : False or "weighted"
+        Whether the model is fitted again, under the balancing weights.
     only_stable : bool
-        Whether it is fitted on the stable features alone.
+        Whether it is fitted without the features that are called noisy.
+    temper : float
+        The power of the balancing weights, in (0, 1].
+    network_l2 : float
+        The factor of a refitted network's lambda 7.
     """
 
     l1: float
     refit: bool | str
     only_stable: bool
+    temper: float = 1.0
+    network_l2: float = 1.0
 
     def check_stored(self) -> None:
         """Refuse a recipe that no fit would produce."""
         if not np.isfinite(self.l1) or self.l1 < 0:
             raise ValueError(f"l1 of the recipe must be a number of at least 0, not {self.l1!r}")
+        for name in ("temper", "network_l2"):
+            if not 0 < (value := getattr(self, name)) <= 1:
+                raise ValueError(f"{name} of the recipe must be in (0, 1], not {value!r}")
 
 
 @dataclass(frozen=True)
@@ -92,7 +102,25 @@ class Heads(Protocol):
 Environments = Callable[[Sample, Tensor, np.random.Generator], Iterator[tuple[Tensor, Tensor]]]
 
 
-def choose_recipe(
+def temper_weights(sample: Sample, w: Tensor, power: float) -> Tensor:
+    """The weights to a power, with mean one."""
+    return w if power == 1 else scale_to_mean_one(sample, w**power)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The best of some recipes, and its errors in the validation environments; NaN if not judged.
+
+    A recipe that predicts a constant has an infinite score unless all do.
+    """
+
+    best: int
+    average: float = float("nan")
+    stability: float = float("nan")
+    score: float = float("nan")
+
+
+def judge_recipes(
     heads: Heads,
     recipes: list[Recipe],
     sample: Sample,
@@ -100,18 +128,49 @@ def choose_recipe(
     noisy: Tensor,
     folds: Folds,
     seed: int,
-) -> Recipe:
+    *,
+    alone: bool = True,
+) -> Judged:
     """The recipe with the smallest Average_Error + 5 Stability_Error where noisy features move.
 
-    A recipe that predicts a constant is chosen only if all do.
+    A recipe that predicts a constant is chosen only if all do. A single recipe is judged only if
+    others are compared with it, if it is not ``alone``.
     """
-    if len(recipes) == 1:
-        return recipes[0]
+    if len(recipes) == 1 and alone:
+        return Judged(0)
     errors, constant = held_out_errors(heads, recipes, sample, w, folds, redraw(noisy), seed)
     if errors is None:  # too few rows of one class to hold any out: take the least shrinkage
-        return recipes[-1]
-    scores = score(errors, STABILITY_WEIGHT)
-    return recipes[int(np.argmin(np.where(constant & ~constant.all(), np.inf, scores)))]
+        return Judged(len(recipes) - 1)
+    scores = np.where(constant, np.inf, score(errors, STABILITY_WEIGHT))
+    if constant.all():
+        scores = score(errors, STABILITY_WEIGHT)
+    best = int(np.argmin(scores))
+    own = errors[best]
+    chosen = np.inf if constant.all() else float(scores[best])
+    return Judged(best, float(own.mean()), float(own.std(ddof=1)), chosen)
+
+
+def find_weakest(sample: Sample, w: Tensor, predictor: Predictor) -> Tensor:
+    """The half of the variables with the smallest effects in a weighted head: a mask of columns.
+
+        effect_j^2 = sum_i v_i (P(y = 1 | x_i) - P(y = 1 | x_i with x_j at its mean))^2,   v = c w
+
+    That is the weighted effect of the paper given all other features, where interactions count as
+    well. It says which variables may move in the validation environments: where Assumption 1 fails,
+    noisy variables have effects too, but mostly smaller ones.
+    """
+    x, v, groups = sample.features, sample.mass * w, sample.groups
+    mean, weight = sample.totals(v @ x, v.sum())
+    before = predictor.probability(sample, x)
+    variables = list(dict.fromkeys(groups.tolist()))
+    effects = []
+    for variable in variables:
+        changed, own = x.clone(), torch.as_tensor(groups == variable, device=x.device)
+        changed[:, own] = (mean / weight)[own]
+        effects.append(v @ (before - predictor.probability(sample, changed)).square())
+    order = torch.argsort(sample.total(torch.stack(effects)), stable=True).tolist()
+    weakest = [variables[k] for k in order[: len(variables) // 2]]
+    return torch.as_tensor(np.isin(groups, weakest), device=x.device)
 
 
 def redraw(noisy: Tensor) -> Environments:

@@ -108,7 +108,7 @@ class Guard:
             masks = {SUFFICIENT: reclaimed, ALL: everything}
         distinct: dict[bytes, str] = {}
         for name in [
-            name for name in (STABLE_ALONE, SUFFICIENT, ALL, WITHOUT_NOISY) if name in masks
+            name for name in (ALL, STABLE_ALONE, SUFFICIENT, WITHOUT_NOISY) if name in masks
         ]:
             distinct.setdefault(masks[name].tobytes(), name)
         masks = {name: mask for name, mask in masks.items() if name in distinct.values()}

@@ -12,10 +12,13 @@ from torch import Tensor
 
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.loop import Settings
-from stablepred.heads.choice import Predictor, Recipe
+from stablepred.core.row_weights import effective_share
+from stablepred.heads.choice import Predictor, Recipe, temper_weights
 from stablepred.sample import Sample
 
 PATH_LENGTH = 10
+# Where the weights leave a smaller share of the rows, their square roots may be used instead.
+SMALL_SHARE, HALF = 0.3, 0.5
 
 
 @dataclass(frozen=True)
@@ -28,30 +31,36 @@ class LinearHeads:
     def recipes(
         self, sample: Sample, w: Tensor, l1: float | str, refit: bool | str
     ) -> Iterator[Recipe]:
-        """The path of lambda_5, on all features and on the stable ones, with each refit."""
+        """The path of lambda_5, on all features and on the stable ones, with each refit.
+
+        Where lambda_5 is chosen and few effective rows are left, so is a power of the weights.
+        """
         some = l1 == "auto" and bool(self.stable.any() & ~self.stable.all())
         path = l1_path(sample, w, sample.features, self.settings)
         strengths = path if l1 == "auto" else [float(l1)]
-        for only_stable in (False, True) if some else (False,):
-            for strength in strengths:
-                for kind in (False, "weighted") if refit == "auto" else (refit,):
-                    yield Recipe(strength, kind, only_stable)
+        few = l1 == "auto" and float(effective_share(sample, w)) < SMALL_SHARE
+        for power in (1.0, HALF) if few else (1.0,):
+            for only_stable in (False, True) if some else (False,):
+                for strength in strengths:
+                    for kind in (False, "weighted") if refit == "auto" else (refit,):
+                        yield Recipe(strength, kind, only_stable, power)
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
         """Fit sparse heads along the path, each warm-started from the last, then the refits."""
-        sparse: dict[tuple[float, bool], Head] = {}
+        sparse: dict[tuple[float, bool, float], Head] = {}
         last = zero_head(sample.features)
         predictors = []
         for recipe in recipes:
-            key = (recipe.l1, recipe.only_stable)
+            key = (recipe.l1, recipe.only_stable, recipe.temper)
+            v = temper_weights(sample, w, recipe.temper)
             if key not in sparse:
                 allowed = self.stable | (not recipe.only_stable)
-                last = self._fit_columns(sample, w, allowed, recipe.l1, last)
+                last = self._fit_columns(sample, v, allowed, recipe.l1, last)
                 sparse[key] = last
             head = sparse[key]
             survivors = head.beta != 0
             if recipe.refit is not False and survivors.any():
-                head = self._fit_columns(sample, w, survivors, 0.0, head)
+                head = self._fit_columns(sample, v, survivors, 0.0, head)
             predictors.append(Predictor(head, outcome=self.settings.outcome))
         return predictors
 

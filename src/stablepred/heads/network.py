@@ -1,16 +1,16 @@
 """A head on an embedding: the fitted encoder's, or that of a network trained again."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from stablepred.core.head import Head, zero_head
+from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.sequential import start_solution, train_encoder
-from stablepred.heads.choice import Predictor, Recipe
+from stablepred.heads.choice import Predictor, Recipe, temper_weights
 from stablepred.heads.linear import fit_last_head
 from stablepred.sample import Sample
 
@@ -27,12 +27,8 @@ class NetworkHeads:
 
     settings: Settings
     stable: Tensor  # (p,) mask
-    sample: Sample  # all rows
-    w: Tensor
     network: AutoEncoder
     start: Callable[[], AutoEncoder]
-    # Refits on all rows, each with the head that it was trained with.
-    whole: dict[Recipe, tuple[Predictor, Head]] = field(default_factory=dict)
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
         """Fit heads on the fitted embedding, each warm-started from the one before, or refits."""
@@ -40,45 +36,34 @@ class NetworkHeads:
         head = zero_head(z)
         predictors = []
         for recipe in recipes:
+            v = sample.mass * temper_weights(sample, w, recipe.temper)
             if recipe.refit is False:
-                head = fit_last_head(sample, z, sample.mass * w, self.settings, recipe.l1, head)
+                head = fit_last_head(sample, z, v, self.settings, recipe.l1, head)
                 predictors.append(Predictor(head, self.network, outcome=self.settings.outcome))
             else:
-                predictors.append(self._refit(sample, w, recipe))
+                predictors.append(self._refit(sample, v / sample.total(v.sum()), recipe))
         return predictors
 
-    def _refit(self, sample: Sample, w: Tensor, recipe: Recipe) -> Predictor:
-        """Train a separate network; on a fold, start where the one on all rows ended."""
-        if recipe not in self.whole:
-            self.whole[recipe] = self._train(self.sample, self.w, recipe, self.start(), None)
-        predictor, head = self.whole[recipe]
-        if sample is self.sample or predictor.network is None:
-            return predictor
-        return self._train(sample, w, recipe, predictor.network.copy(), head)[0]
-
-    def _train(
-        self, sample: Sample, w: Tensor, recipe: Recipe, network: AutoEncoder, start: Head | None
-    ) -> tuple[Predictor, Head]:
-        """Train a network under the balancing weights or (``"plain"``) without them."""
-        v = sample.mass * w if recipe.refit == "weighted" else sample.mass
-        v = v / sample.total(v.sum()) if recipe.refit == "weighted" else v
+    def _refit(self, sample: Sample, v: Tensor, recipe: Recipe) -> Predictor:
+        """Train a separate network under the balancing weights."""
         used = self.stable | (not recipe.only_stable)
         part = sample.select(used, v)
         both = [bool(used[a] and used[b]) for a, b in sample.pairs]
         inputs = torch.cat([used, torch.tensor(both, dtype=torch.bool, device=used.device)])
-        network_l2 = self._penalty(sample, v, recipe) * self.settings.strengths.network_l2
+        factor = self._penalty(sample, v, recipe) * recipe.network_l2
+        network_l2 = factor * self.settings.strengths.network_l2
         settings = replace(
             self.settings,
             strengths=replace(self.settings.strengths, network_l2=network_l2),
             on_iteration=lambda stage, iteration, value: None,
         )
         solution = start_solution(part)
-        train_encoder(part, network.narrow(inputs), settings, solution, start=start)
+        train_encoder(part, self.start().narrow(inputs), settings, solution)
         assert solution.network is not None
         phi = solution.network.encode(part.x)
         last = fit_last_head(part, phi, part.mass, settings, recipe.l1, solution.head)
         wide, converged = solution.network.widen(inputs), not solution.unfinished
-        return Predictor(last, wide, converged, settings.outcome), solution.head
+        return Predictor(last, wide, converged, settings.outcome)
 
     def _penalty(self, sample: Sample, v: Tensor, recipe: Recipe) -> float:
         """The factor by which a refit raises the usual penalty: larger for fewer effective rows.

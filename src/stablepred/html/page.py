@@ -5,23 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from stablepred._extras import require
 from stablepred._text import label, number
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.io.atomic import write_file
 
 Format = Callable[[Any], str]
-
-# Everything is escaped that is not a drawing of ours.
-TEMPLATES = Environment(
-    loader=PackageLoader("stablepred", "html"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 class Figure(NamedTuple):
@@ -87,7 +78,15 @@ def _plain(value: Any) -> str:
 
 def render(page: Page) -> str:
     """The page as HTML: no script, no address outside of it."""
-    return TEMPLATES.get_template("page.html.jinja").render(page=page, version=__version__)
+    jinja2 = require("jinja2", "an HTML page")
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("stablepred", "html"),
+        autoescape=True,  # everything is escaped that is not a drawing of ours
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return str(templates.get_template("page.html.jinja").render(page=page, version=__version__))
 
 
 def write_page(page: Page, path: str | os.PathLike[str]) -> None:

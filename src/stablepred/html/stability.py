@@ -5,9 +5,11 @@ from functools import partial
 import pandas as pd
 
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
+from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import methods_title
+from stablepred.html.drop import drop_section
 from stablepred.html.figures import make_figure
 from stablepred.html.model import balance_section, run_section, variables_section
 from stablepred.html.page import Block, Figure, Format, Page, Section, Table, table_of
@@ -23,10 +25,12 @@ PLAIN_WORDS = {
 }
 
 
-def stability_page(report: StabilityReport) -> Page:
-    """All that a stability report has to show."""
+def stability_page(report: StabilityReport, drop: DropReport | None = None) -> Page:
+    """All that a stability report has to show, and what a change in loss comes from."""
     facts = report.facts
     sections = [_errors_section(report), _methods_section(report)]
+    if drop is not None:
+        sections.append(drop_section(drop))
     if facts.effects is not None:
         sections.append(variables_section(facts, facts.effects))
     if report.breakers is not None:
@@ -92,7 +96,9 @@ def _errors_table(report: StabilityReport) -> Table:
     error, blank = error_name(report.error), [""] * len(SUMMARIES)
     frame = pd.DataFrame(index=own.index.rename("environment"))
     frame["rows"] = [*map("{:,}".format, environments["rows"]), *blank]
-    frame["y\u00a0=\u00a01"] = [*map(percent, environments["positive"]), *blank]
+    show, mean = (percent, "y\u00a0=\u00a01") if report.run.binary else (number, "mean of y")
+    frame[mean] = [*map(show, environments["positive"]), *blank]
+    frame["predicted"] = [*map(show, own["predicted"].dropna()), *blank]
     frame[error] = own["error"]
     frame[f"{report.level:.0%} interval"] = list(map(interval, own["low"], own["high"]))
     return table_of(frame, f"{error} of {label(report.facts.name)}", summary=len(SUMMARIES))
@@ -122,23 +128,26 @@ def _methods_section(report: StabilityReport) -> Section:
 def _about_methods(report: StabilityReport) -> list[str]:
     """What the references are, and what is missing."""
     comparison, train = report.comparison, report.run.train
-    if train is None:
+    if "constant" not in comparison.roles.values():
         return [
-            "Without the training environment (train=...) there is no logistic regression and no "
-            "constant to compare with."
+            "The model keeps no references, and without the training environment (train=...) "
+            "there is no logistic regression and no constant to compare with."
         ]
     meanings = {
-        "LR": "LR is scikit-learn's LogisticRegression with its defaults, on the same columns",
-        "constant": "the constant predicts the base rate for every row",
-        "oracle": "the oracle is a logistic regression on the features known to be stable",
+        "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
+        "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out "
+        "rows",
+        "constant": "the constant predicts the training mean for every row",
+        "oracle": "the oracle is the same kind of model on the features known to be stable",
     }
     known = [text for role, text in meanings.items() if role in comparison.roles.values()]
-    about = [f"All fitted on {label(train[0])}: {'; '.join(known)}."]
+    where = "the training rows" if train is None else label(train[0])
+    about = [f"All fitted on {where}: {'; '.join(known)}."]
     if comparison.line is not None:
         about.append(
-            "Shrunk LR is LR pulled step by step to the constant: a method helps only if no step "
-            "of it is smaller in both average and stability. The gap closed is the share of the "
-            "way from LR to the oracle; more than 100 % is beyond it."
+            "Shrunk LR is the linear model pulled step by step to the constant: a method helps "
+            "only if no step of it is smaller in both average and stability. The gap closed is the "
+            "share of the way from LR to the oracle; more than 100 % is beyond it."
         )
     return [*about, *comparison.notes]
 

@@ -21,7 +21,7 @@ from safetensors.numpy import save as safetensors_bytes
 from stablepred._version import __version__
 from stablepred.exceptions import ModelFileError
 
-FORMAT = 3
+FORMAT = 4
 
 LARGEST = 1 << 32  # bytes of a file
 HEADER, HEADER_MOST = 1 << 21, 1 << 24  # bytes of a header: this plus size / 8, and at most

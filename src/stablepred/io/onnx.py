@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from stablepred._extras import require
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.io.atomic import write_file
@@ -23,12 +24,7 @@ IR_VERSION = 8  # the one that came with this opset, so that older runtimes read
 
 def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool = True) -> None:
     """Write the graph to ``path``; ``on_embedding``: ``coef_`` is on the encoders' output."""
-    try:
-        import onnx
-    except ImportError as error:
-        raise InputError(
-            "to_onnx needs ONNX, which is not installed: pip install 'stablepred[onnx]'."
-        ) from error
+    onnx = require("onnx", "to_onnx")
     try:
         check(model)
     except ValueError as error:

@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from stablepred._random import RandomState, torch_generator
@@ -14,9 +16,10 @@ from stablepred._validation import check_one_of
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
+from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.exceptions import InputError
-from stablepred.heads.choice import Recipe
+from stablepred.heads.choice import Heads, Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
@@ -24,6 +27,7 @@ from stablepred.models.entry import (
     check_balancing_parameters,
     check_hidden,
     keeps_solver_head,
+    start_at,
     start_network,
 )
 from stablepred.models.gbr import PAPER
@@ -32,6 +36,13 @@ from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
 
 storable(FrozenWeights)
+
+# The weights are the geometric mean of those that balance this many encoders, from other starts.
+ENCODERS = 3
+LEAST_WEIGHT = 1e-6
+# A refit without the variables that may move is trained under the square roots of the weights,
+# which leave more effective rows; the factors of its lambda 7 are chosen from.
+REFIT_POWER, REFIT_PENALTIES = 0.5, (1.0, 0.1, 0.03)
 
 
 @storable
@@ -56,13 +67,15 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         As in :class:`GBRClassifier`. With ``order=2`` the products also enter the encoder.
     reconstruction, network_l2, hidden
         As in :class:`DLRClassifier`.
-    solver : {"sequential", "alternating"}, default="sequential"
-        ``"sequential"``: encoder, then weights, then head. ``"alternating"``: Algorithm 1.
-    head : {"embedding", "features"}, default="embedding"
+    solver : {"sequential", "alternating", "alternating-random"}, default="sequential"
+        ``"sequential"``: three encoders from other starts, the weights of each and their geometric
+        mean, then the head. The others: Algorithm 1, as in :class:`GBRClassifier`.
+    head : {"auto", "embedding", "features"}, default="auto"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
-        weights that balance the embedding. A ``refit`` of the embedding head trains encoder and
-        head again under the weights, on all features or on the stable ones; a ``refit`` of the
-        features head keeps the features that survive ``l1``.
+        weights that balance the embedding; ``"auto"`` chooses as it chooses ``l1``. A ``refit`` of
+        the embedding head trains encoder and head again under the weights, on all features or
+        without the weakest half; a ``refit`` of the features head keeps the features that survive
+        ``l1``.
     standardize : bool, default=True
         Balance each coordinate of the embedding in units of its standard deviation, so that
         shrinking the embedding gains nothing.
@@ -107,7 +120,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         hidden: Sequence[int] | None = None,
         order: int = 1,
         solver: str = "sequential",
-        head: str = "embedding",
+        head: str = "auto",
         refit: bool | str = "auto",
         cv: Any = 3,
         standardize: bool = True,
@@ -159,7 +172,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
 
     def _check_parameters(self) -> None:
         check_balancing_parameters(self)
-        check_one_of(self, "head", ("features", "embedding"))
+        check_one_of(self, "head", ("auto", "features", "embedding"))
         check_one_of(self, "standardize", (True, False))
         check_hidden(self.hidden)
         _check_frozen(self.frozen)
@@ -167,42 +180,66 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Encoder, weights on its embedding, evidence, head under the weights."""
         solution = self._learn_weights(sample, run)
-        stable = self._judge(sample, solution, run.seed)
-        network = solution.network
-        assert network is not None
-        if self.head == "features":
-            linear = LinearHeads(run.settings, stable)
-            recipes = list(linear.recipes(sample, solution.w, self.l1, self.refit))
-            predictor = self._choose_head(sample, solution, run, linear, recipes, ~stable)
-        elif keeps_solver_head(self) or self.frozen is not None:
+        self._judge(sample, solution, run.seed)
+        if self.head != "features" and (keeps_solver_head(self) or self.frozen is not None):
             predictor = self._keep_head(solution)
         else:
-            deep = NetworkHeads(
-                run.settings,
-                stable,
-                sample,
-                solution.w,
-                network,
-                lambda: self._start(sample, run.seed, "refit"),
-            )
-            recipes = self._recipes(sample, solution, run, some=bool(stable.any() & ~stable.all()))
-            predictor = self._choose_head(sample, solution, run, deep, recipes, ~stable)
+            noisy = self._find_weakest(sample, solution, run)
+            families = self._families(sample, solution, run, ~noisy)
+            predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)
+
+    def _find_weakest(self, sample: Sample, solution: Solution, run: Run) -> torch.Tensor:
+        """The features that may move, judged by a network trained under the weights."""
+        every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+        if self.l1 != "auto" and self.refit is False and self.head != "auto":
+            return ~every
+        deep = self._deep_heads(sample, solution, run, every)
+        (whole,) = deep.fit(sample, solution.w, [Recipe(0.0, "weighted", only_stable=False)])
+        return find_weakest(sample, solution.w, whole)
+
+    def _deep_heads(
+        self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor
+    ) -> NetworkHeads:
+        assert solution.network is not None
+        start = partial(self._start, sample, run.seed, "refit")
+        return NetworkHeads(run.settings, stable, solution.network, start)
+
+    def _families(
+        self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor
+    ) -> dict[str, tuple[Heads, list[Recipe]]]:
+        """The weighted heads to choose from."""
+        families: dict[str, tuple[Heads, list[Recipe]]] = {}
+        if self.head != "embedding":
+            linear = LinearHeads(run.settings, stable)
+            recipes = list(linear.recipes(sample, solution.w, self.l1, self.refit))
+            families["features"] = (linear, recipes)
+        if self.head != "features":
+            deep = self._deep_heads(sample, solution, run, stable)
+            some = bool(stable.any() & ~stable.all())
+            families["embedding"] = (deep, self._recipes(sample, solution, run, some=some))
+        return families
 
     def _learn_weights(self, sample: Sample, run: Run) -> Solution:
         """Algorithm 1, or encoder and weights one after the other; then FWDGBR if requested."""
         balance = EmbeddedBalance(self.standardize)
-        network, settings = self._start(sample, run.seed, 0), run.settings
-        frozen = _as_frozen(self.frozen)
+        settings, frozen = run.settings, _as_frozen(self.frozen)
         bounded = settings
         if frozen is not None:
             bounded = replace(settings, max_iter=frozen.count_iterations(self.max_iter))
-        if self.solver == "alternating":
-            solution = algorithm1(sample, network, balance, bounded)
+        if self.solver != "sequential":
+            network = self._start(sample, run.seed, 0)
+            solution = algorithm1(sample, network, balance, bounded, start_at(self, run.seed))
         else:
             solution = start_solution(sample)
-            train_encoder(sample, network, settings, solution, recorded=balance)
-            learn_weights(sample, balance, network, bounded, solution)
+            learned = []
+            for k in range(ENCODERS if frozen is None else 1):
+                network = self._start(sample, run.seed, k)
+                train_encoder(sample, network, settings, solution, recorded=balance)
+                learn_weights(sample, balance, network, bounded, solution)
+                learned.append(replace(solution))
+            solution.network, solution.head = learned[0].network, learned[0].head
+            solution.w = geometric_mean(sample, [one.w for one in learned])
         if frozen is None:
             return solution
         return fit_under_fixed_weights(sample, solution, settings, frozen, balance)
@@ -214,9 +251,9 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         """The path of lambda 5 on the embedding, then networks trained under the weights."""
         assert solution.network is not None
         strengths = [0.0 if self.l1 == "auto" else float(self.l1)]
-        refits = [
-            Recipe(strengths[0], "weighted", only) for only in ((False, True) if some else (False,))
-        ]
+        refits = [Recipe(strengths[0], "weighted", only_stable=False)]
+        for factor in (REFIT_PENALTIES if self.l1 == "auto" else REFIT_PENALTIES[:1]) * some:
+            refits.append(Recipe(strengths[0], "weighted", True, REFIT_POWER, factor))
         if self.refit == "weighted":
             return refits
         if self.l1 == "auto":
@@ -224,6 +261,14 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             strengths = l1_path(sample, solution.w, phi, run.settings)
         path = [Recipe(strength, refit=False, only_stable=False) for strength in strengths]
         return path if self.refit is False else [*path, *refits]
+
+
+def geometric_mean(sample: Sample, weights: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The geometric mean of several weights of each row, with mean one."""
+    if len(weights) == 1:
+        return weights[0]
+    logs = torch.stack([w.clamp_min(LEAST_WEIGHT).log() for w in weights])
+    return scale_to_mean_one(sample, logs.mean(0).exp())
 
 
 def _as_frozen(frozen: Any) -> FrozenWeights | None:

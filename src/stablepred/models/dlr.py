@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 
+import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from stablepred._random import RandomState, torch_generator
@@ -92,8 +93,10 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
         network = start_network(self.hidden, sample, torch_generator(run.seed, "encoder", 0))
         solution = start_solution(sample)
         train_encoder(sample, network, run.settings, solution, recorded=EmbeddedBalance())
-        stable = self._judge(sample, solution, run.seed)
-        heads = NetworkHeads(run.settings, stable, sample, solution.w, network, network.copy)
+        self._judge(sample, solution, run.seed)
+        every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+        heads = NetworkHeads(run.settings, every, network, network.copy)
         recipes = [Recipe(float(self.l1), refit=False, only_stable=False)]
-        predictor = self._choose_head(sample, solution, run, heads, recipes, ~stable)
+        families = {"embedding": (heads, recipes)}
+        predictor = self._choose_head(sample, solution, run, families, ~every)
         self._finish(sample, solution, predictor)

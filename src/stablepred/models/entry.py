@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from stablepred._random import RandomState, root_seed
+from stablepred._random import RandomState, root_seed, torch_generator
 from stablepred._validation import (
     FloatArray,
     check_at_least,
@@ -194,7 +194,7 @@ def report_balance(
 def check_balancing_parameters(estimator: Any) -> None:
     """Check the parameters that GBR and DGBR share."""
     check_common_parameters(estimator)
-    check_one_of(estimator, "solver", ("sequential", "alternating"))
+    check_one_of(estimator, "solver", ("sequential", "alternating", "alternating-random"))
     if isinstance(estimator.refit, str) and estimator.refit == "plain":
         raise InputError(
             "refit must be one of 'auto', False, 'weighted', not 'plain': the balancing weights "
@@ -203,6 +203,8 @@ def check_balancing_parameters(estimator: Any) -> None:
         )
     check_one_of(estimator, "refit", ("auto", False, "weighted"))
     check_one_of(estimator, "order", (1, 2))
+    if isinstance(estimator.cv, Real):
+        check_at_least(estimator, "cv", 2, integer=True)
     check_one_of(estimator, "fit_intercept", (True, False))
     if isinstance(estimator.l1, str):
         check_one_of(estimator, "l1", ("auto",))
@@ -282,7 +284,12 @@ def make_folds(
 def keeps_solver_head(estimator: Any) -> bool:
     """Whether Algorithm 1's own beta is kept, because neither lambda 5 nor the refit is chosen."""
     fixed = estimator.l1 != "auto" and estimator.refit is False
-    return bool(estimator.solver == "alternating" and fixed)
+    return bool(estimator.solver != "sequential" and fixed)
+
+
+def start_at(estimator: Any, seed: int) -> torch.Generator | None:
+    """What the starting values of Algorithm 1 are drawn from; None for those that are fixed."""
+    return torch_generator(seed, "start") if estimator.solver == "alternating-random" else None
 
 
 def start_network(

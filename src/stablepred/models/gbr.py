@@ -1,14 +1,22 @@
 """Global Balancing Regression (paper, eq. 5)."""
 
 import os
+from dataclasses import replace
 from typing import Any, Self
+
+import torch
 
 from stablepred._random import RandomState
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.heads.choice import Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import check_balancing_parameters, keeps_solver_head
+from stablepred.models.entry import (
+    check_balancing_parameters,
+    keeps_solver_head,
+    start_at,
+)
 from stablepred.models.paper import PaperClassifier, Run
 from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
@@ -41,9 +49,10 @@ class GBRClassifier(PaperClassifier):
         Penalty that holds the mean of the weights at one (lambda 6).
     order : {1, 2}, default=1
         2 adds the products of all pairs of features as covariates and as treatments.
-    solver : {"sequential", "alternating"}, default="sequential"
+    solver : {"sequential", "alternating", "alternating-random"}, default="sequential"
         ``"sequential"``: the weights from balance and variance alone, then the head under them.
-        ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss.
+        ``"alternating"``: Algorithm 1 of the paper, where the weights also see the loss, from
+        W = 1 and beta = 0; ``"alternating-random"`` from random values, as the paper has it.
     refit : {"auto", False, "weighted"}, default="auto"
         Whether to fit the features that survive ``l1`` again without it, under the weights.
     cv : int or splitter, default=3
@@ -153,7 +162,11 @@ class GBRClassifier(PaperClassifier):
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
-        """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas."""
+        """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas.
+
+        Lambda 1 is 10, where it balances. As everywhere, the verdict is the paper's: a feature is
+        stable if the interval of its weighted effect excludes zero.
+        """
         return cls(**PAPER | params)
 
     def _check_parameters(self) -> None:
@@ -162,25 +175,30 @@ class GBRClassifier(PaperClassifier):
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Weights, evidence, head."""
         balance = RawBalance()
-        if self.solver == "alternating":
-            solution = algorithm1(sample, None, balance, run.settings)
+        if self.solver != "sequential":
+            solution = algorithm1(sample, None, balance, run.settings, start_at(self, run.seed))
         else:
             solution = start_solution(sample)
             learn_weights(sample, balance, None, run.settings, solution)
-        stable = self._judge(sample, solution, run.seed)
+        self._judge(sample, solution, run.seed)
         if keeps_solver_head(self):
             predictor = self._keep_head(solution)
         else:
-            heads = LinearHeads(run.settings, stable)
+            every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+            heads = LinearHeads(run.settings, every)
+            (whole,) = heads.fit(sample, solution.w, [Recipe(0.0, False, False)])
+            noisy = find_weakest(sample, solution.w, whole)
+            heads = replace(heads, stable=~noisy)
             recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
-            predictor = self._choose_head(sample, solution, run, heads, recipes, ~stable)
+            families = {"features": (heads, recipes)}
+            predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)
 
 
 # The parameters of ``from_paper`` that GBR and DGBR share.
 PAPER: dict[str, Any] = {
     "solver": "alternating",
-    "balance": 1.0,
+    "balance": 10.0,
     "weight_l2": 3.0,
     "l2": 1e-4,
     "l1": 1e-4,

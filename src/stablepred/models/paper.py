@@ -1,8 +1,8 @@
 """What the paper's three classifiers share: the start and end of a fit, and prediction."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral
 from typing import Any, Self
 
@@ -33,7 +33,8 @@ from stablepred.heads.choice import (
     Heads,
     Predictor,
     Recipe,
-    choose_recipe,
+    judge_recipes,
+    temper_weights,
 )
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
@@ -83,6 +84,9 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     feature_effects_: pd.DataFrame
     stable_features_: BoolArray
     random_state_: int
+    head_: str
+    heads_: pd.DataFrame
+    recipe_: Recipe
     encoders_: list[list[tuple[FloatArray, FloatArray]]]
 
     # What a classifier that lacks the parameter uses.
@@ -191,44 +195,67 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     # --- stages that all share ---
 
-    def _judge(self, sample: Sample, solution: Solution, seed: int) -> torch.Tensor:
+    def _judge(self, sample: Sample, solution: Solution, seed: int) -> None:
         """The paper's evidence: a feature is stable if its weighted effect differs from zero.
 
-        The interval comes from the bootstrap. Sets the attributes about weights and features;
-        returns the mask of stable features over the sample's features.
+        The interval comes from the bootstrap. Sets the attributes about weights and features.
         """
         w = solution.w / sample.total(sample.mass @ solution.w)
-        self.sample_weight_ = sample.to_user_rows(w)
+        self._report_weights(sample, w)
         self.history_ = {name: np.array(values) for name, values in solution.history.items()}
         self.n_iter_ = len(self.history_["total"])
-        self.balance_report_ = report_balance(sample, w)
         scores = WeightedEffect(seed)(sample, w)
         stable = (scores.low > 0) | (scores.high < 0)
         columns = {"effect": scores.score, "low": scores.low, "high": scores.high, "stable": stable}
         whole = {name: sample.to_user_columns(values) for name, values in columns.items()}
         self.feature_effects_ = pd.DataFrame({"feature": sample.origin.names} | whole)
         self.stable_features_ = whole["stable"]
-        return torch.as_tensor(stable, device=sample.device)
+
+    def _report_weights(self, sample: Sample, w: torch.Tensor) -> None:
+        self.sample_weight_ = sample.to_user_rows(w)
+        self.balance_report_ = report_balance(sample, w)
 
     def _choose_head(
         self,
         sample: Sample,
         solution: Solution,
         run: Run,
-        heads: Heads,
-        recipes: list[Recipe],
+        families: Mapping[str, tuple[Heads, list[Recipe]]],
         noisy: torch.Tensor,
     ) -> Predictor:
-        """The head of the best recipe, fitted under the weights on all rows."""
-        w = solution.w
-        self.recipe_ = choose_recipe(heads, recipes, sample, w, noisy, run.folds, run.seed)
-        (predictor,) = heads.fit(sample, w, [self.recipe_])
+        """The best head of the best family, fitted under the weights on all rows."""
+        w, rows = solution.w, []
+        for name, (heads, recipes) in families.items():
+            judged = judge_recipes(
+                *(heads, recipes, sample, w, noisy, run.folds, run.seed), alone=len(families) == 1
+            )
+            rows.append({"head": name, "recipe": recipes[judged.best], **asdict(judged)})
+        scores = [np.nan_to_num(row["score"], nan=np.inf, posinf=np.inf) for row in rows]
+        best = int(np.argmin(scores))
+        self._report_heads(rows, best)
+        if self.recipe_.temper != 1:
+            solution.w = temper_weights(sample, w, self.recipe_.temper)
+            self._report_weights(sample, solution.w)
+        (predictor,) = families[self.head_][0].fit(sample, w, [self.recipe_])
         return predictor
+
+    def _report_heads(self, rows: list[dict[str, Any]], best: int) -> None:
+        """Set ``heads_``, ``head_`` and ``recipe_``."""
+        table = pd.DataFrame(
+            [
+                {"head": row["head"], **asdict(row["recipe"])}
+                | {name: row.get(name, np.nan) for name in ("average", "stability")}
+                for row in rows
+            ]
+        )
+        self.heads_ = table.assign(chosen=np.arange(len(rows)) == best)
+        self.head_, self.recipe_ = rows[best]["head"], rows[best]["recipe"]
 
     def _keep_head(self, solution: Solution) -> Predictor:
         """The solver's own head."""
         l1 = 0.0 if self.l1 == "auto" else float(self.l1)
-        self.recipe_ = Recipe(l1, refit=False, only_stable=False)
+        name = "features" if solution.network is None else "embedding"
+        self._report_heads([{"head": name, "recipe": Recipe(l1, False, False)}], 0)
         return Predictor(solution.head, solution.network)
 
     def _finish(self, sample: Sample, solution: Solution, predictor: Predictor) -> None:
@@ -265,7 +292,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def _head_on_features(self) -> bool:
         """Whether beta multiplies the features themselves rather than the embedding."""
-        return not self.encoders_ or getattr(self, "head", "embedding") == "features"
+        return self.head_ == "features"
 
     @property
     def used_features_(self) -> BoolArray:

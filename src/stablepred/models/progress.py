@@ -1,11 +1,11 @@
 """A progress line for fits, shown only on a terminal and only if the fit takes a while."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from stablepred._extras import require
 
 PATIENCE = 2.0  # seconds before anything is shown
 
@@ -13,13 +13,15 @@ PATIENCE = 2.0  # seconds before anything is shown
 @contextmanager
 def fit_progress(name: str, wanted: bool) -> Iterator[Callable[[str, int, float], None]]:
     """Yield a callback (stage, iteration, objective) that shows progress if a fit takes long."""
-    console = Console(stderr=True)
-    if not wanted or not console.is_terminal:
+    if not wanted or not sys.stderr.isatty():
         yield lambda stage, iteration, value: None
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    rich = require("rich.progress", "verbose > 0 on a terminal")
+    text = rich.TextColumn("{task.description}")
+    columns = (rich.SpinnerColumn(), text, rich.TimeElapsedColumn())
+    console = require("rich.console", "verbose > 0").Console(stderr=True)
     started = time.monotonic()
-    with Progress(*columns, console=console, transient=True) as progress:
+    with rich.Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(name, visible=False)
 
         def show(stage: str, iteration: int, value: float) -> None:

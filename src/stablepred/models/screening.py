@@ -43,8 +43,9 @@ from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
-from stablepred.sample import Origin, Sample, make_sample
-from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
+from stablepred.sample import Origin, Sample, count_rows, make_sample
+from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, note_lines
+from stablepred.tables.scaled import distinct_values, moments
 from stablepred.weights.raw import RawBalance
 
 # Of the weights under which effects are measured.
@@ -122,15 +123,18 @@ def read_rows(
 
 
 def read_features(model: Any, X: Any, *, reset: bool) -> Any:
-    """A frame as it is, or an array of numbers; names and number of columns are checked."""
+    """A frame with the names of training; names and number of columns are checked."""
     if hasattr(X, "columns") or hasattr(X, "to_pandas"):
         frame = as_frame(X)
         _check_feature_names(model, frame, reset=reset)
         _check_n_features(model, frame, reset=reset)
         if len(frame) == 0 or frame.shape[1] == 0:
             raise InputError(f"X has {len(frame)} rows and {frame.shape[1]} columns.")
-        return frame
-    return validate(model, X, reset=reset, ensure_all_finite="allow-nan")
+    else:
+        frame = name_columns(validate(model, X, reset=reset, ensure_all_finite="allow-nan"))
+    if not hasattr(model, "feature_names_in_"):  # an array, or a frame with other names than text
+        return name_columns(frame)
+    return frame.set_axis(list(model.feature_names_in_), axis=1)
 
 
 def encode_features(model: Any, X: Any) -> FloatArray:
@@ -155,8 +159,11 @@ def _number(labels: Any, name: str, n_rows: int) -> np.ndarray | None:
 
 def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
     """The classes, and the outcome as 0/1 or as the number of the class."""
-    if len(rows.labels) and pd.isna(rows.labels).any():
-        raise InputError("Input y contains NaN: some rows have no class; leave those out.")
+    labels = rows.labels
+    if pd.isna(labels).any() or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
+        raise InputError(
+            "Input y contains NaN or infinity instead of a class; leave such rows out."
+        )
     check_classification_targets(rows.labels)
     classes = np.unique(rows.labels)
     if len(classes) < 2:
@@ -186,8 +193,8 @@ def read_number(rows: Rows) -> Target:
         raise InputError(
             "Input y contains NaN, infinity or a value too large; leave such rows out."
         )
-    mean = float(np.average(values[present], weights=rows.weight[present]))
-    scale = float(np.average((values[present] - mean) ** 2, weights=rows.weight[present]) ** 0.5)
+    # Of the distinct values, so that neither their order nor copies change the last bits.
+    mean, scale = moments(*distinct_values(values[present], count_rows(rows.weight[present])))
     if not scale > 1e-12 * max(abs(mean), 1e-300):
         raise InputError(f"y is {mean:g} in every row, so there is nothing to learn.")
     return Target(GAUSSIAN, np.where(present, (values - mean) / scale, 0.0), mean, scale)
@@ -293,11 +300,12 @@ def _split(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) 
     """The folds of an integer ``cv``, or of a splitter."""
     if isinstance(model.cv, Integral):
         return make_folds(sample, outcome, int(model.cv), seed)
-    present = np.flatnonzero(rows.weight > 0)
+    # A list of splits is about all rows of the user's table; a splitter divides those present.
+    own = np.flatnonzero(rows.weight > 0) if hasattr(model.cv, "split") else np.arange(len(rows.x))
     splits = check_cv(model.cv, rows.labels, classifier=outcome is not GAUSSIAN).split(
-        rows.x[present], rows.labels, None if rows.cluster is None else rows.cluster[present]
+        rows.x[own], rows.y[own], None if rows.cluster is None else rows.cluster[own]
     )
-    shares = [sample.share_of_rows(present[test], rows.weight).cpu().numpy() for _, test in splits]
+    shares = [sample.share_of_rows(own[test], rows.weight).cpu().numpy() for _, test in splits]
     return folds_of_shares(sample, outcome, shares)
 
 

@@ -232,7 +232,8 @@ class StableClassifier(ClassifierMixin, StableEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
-        labels: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        best = self.predict_proba(X).argmax(axis=1)
+        labels: np.ndarray = self.classes_[best]
         return labels
 
 

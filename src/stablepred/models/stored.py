@@ -46,7 +46,7 @@ def check_classifier(model: Any) -> None:
     p = _check_shared(
         model,
         "sample_weight_",
-        *("classes_", "coef_", "intercept_", "encoders_", "pairs_", "recipe_"),
+        *("classes_", "coef_", "intercept_", "encoders_", "pairs_", "recipe_", "head_", "heads_"),
         *("feature_effects_", "stable_features_", "random_state_"),
     )
     _check_two_labels(model)
@@ -59,8 +59,13 @@ def check_classifier(model: Any) -> None:
     width = sum(_check_encoder(layers, inputs, k) for k, layers in enumerate(encoders))
     if bool(encoders) != ("hidden" in vars(model)):
         raise ValueError("encoders_ must be present for a network, and only then")
-    # With head="features" the encoders only made the weights.
-    on_embedding = bool(encoders) and getattr(model, "head", "embedding") == "embedding"
+    # Files of before the head was chosen in the fit name it by the parameter.
+    given = getattr(model, "head", "embedding") if encoders else "features"
+    vars(model).setdefault("head_", given)
+    # With a head on the features the encoders only made the weights.
+    on_embedding = attribute(model, "head_") == "embedding"
+    if attribute(model, "head_") not in ("features", "embedding") or on_embedding > bool(encoders):
+        raise ValueError(f"head_ must be a head that the model has, not {model.head_!r}")
     coef = numbers(model, "coef_", (1, width if on_embedding else p))
     check_finite_sums("coef_", coef, numbers(model, "intercept_", (1,)))
 

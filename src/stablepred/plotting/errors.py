@@ -17,7 +17,7 @@ from stablepred.evaluation.predictions import (
     Predictions,
     Table,
     check_environments,
-    predict_probabilities,
+    predict_outcomes,
 )
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.exceptions import InputError
@@ -141,7 +141,7 @@ class EnvironmentErrorsDisplay(Display):
 def _predict(model: Any, tables: list[Table]) -> Predictions:
     """What a regressor predicts, or the probability that anything else gives."""
     if not _is_regressor(model):
-        return predict_probabilities(model, tables)
+        return predict_outcomes(model, tables)
     named = hasattr(model, "feature_names_in_")
     return {
         t.name: np.asarray(model.predict(t.X if named else t.X.to_numpy()), dtype=np.float64)

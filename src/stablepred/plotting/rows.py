@@ -27,6 +27,7 @@ MODEL, QUIET = "#2b73cf", "#7d8590"
 ROLES: dict[str, Look] = {
     "model": ("o", MODEL),
     "LR": ("s", "#cf5d10"),
+    "ridge": ("s", "#cf5d10"),
     "constant": ("X", QUIET),
     "oracle": ("D", "#1b9467"),
 }

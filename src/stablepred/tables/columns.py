@@ -1,4 +1,4 @@
-"""How one column of a table becomes features: learned once, stored, applied to new rows."""
+"""How one column of a table becomes features: stored, and applied to new rows."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -9,43 +9,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred.io.save import storable
-from stablepred.preprocessing import Dichotomizer
-from stablepred.tables.messages import Note, in_rows, shorten
-from stablepred.tables.scaled import ScaledColumn, check_size, distinct_values, learn_scaled
+from stablepred.tables.messages import Note
+from stablepred.tables.scaled import ScaledColumn, check_size
 from stablepred.tables.types import (
-    BOOLEANS,
-    LEADING_ZERO,
     NUMBER,
-    Categories,
-    FloatArray,
-    Numbers,
     check_kind,
-    check_style,
-    date_error,
-    date_share,
-    find_style,
-    match,
     read_numbers,
     to_categories,
-    to_numbers,
-    to_text,
 )
 
 Features = Iterable[NDArray[Any]]
 
-# A text value in a smaller share of the rows is counted together with the others like it where
-# numbers are cut; else one in fewer rows, and all but the most frequent ones.
-RARE = 0.01
-FEW, MOST_LEVELS = 10, 30
-# Missing values in so many rows, and in this share of them, have a feature of their own.
-MISSING = 0.1
-# Text that differs in more than this share of the rows, in this many values or more, is an id.
-ID_SHARE, ID_LEAST = 0.5, 20
-# Text of which at least this share reads as dates is a column of dates.
-DATES = 0.9
-# A text column is one of numbers with strays among them if at least this share are numbers, and
-# more than this many different ones; else they are codes.
-NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
 # How the numbers of a column are written.
 STYLES = ("integer", *NUMBER, "boolean")
 
@@ -171,7 +145,6 @@ class TextColumn:
 
 
 Column = NumberColumn | ScaledColumn | TextColumn
-Learned = tuple[Column | None, list[Note]]
 
 
 def typed(part: Column, column: pd.Series) -> Any:
@@ -185,141 +158,3 @@ def typed(part: Column, column: pd.Series) -> Any:
     found = read_numbers(column, part.style)
     check_size(found.values, part.name)
     return np.where(found.finite, found.values, np.nan)
-
-
-# --- learning ---
-
-
-def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None = None) -> Learned:
-    """How to encode a column, or None where it is left out; and what must not be silent.
-
-    ``count`` says how many rows each row stands for; ``dichotomize`` how numbers are cut, if at
-    all.
-    """
-    name, kind = str(column.name), check_kind(column)
-    if kind == "date":  # all missing
-        return None, [_constant(name)]
-    if kind != "text":
-        style = "boolean" if kind == "boolean" else "point"
-        return _learn_numbers(name, style, to_numbers(column, style), count, dichotomize)
-    text = to_text(column)
-    # A word that is taken for a missing value is told.
-    words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
-    word = next(filter(None, (str(value).strip() for value in words)), "")
-    if not isinstance(column.dtype, pd.CategoricalDtype):
-        style, numbers, notes = number_style(column, text, count)
-        if style:
-            learned, more = _learn_numbers(name, style, numbers, count, dichotomize, word)
-            return learned, notes + more
-    found = to_categories(text, count)
-    if found.values and {value.lower() for value in found.values} <= BOOLEANS.keys():
-        numbers = to_numbers(column, "boolean", text)
-        return _learn_numbers(name, "boolean", numbers, count, dichotomize, word)
-    if date_share(found) >= DATES:
-        raise date_error(name, found.values[0])
-    return _learn_text(name, found, word, all_named=dichotomize is not None)
-
-
-def number_style(
-    column: pd.Series, text: Any, count: FloatArray | None = None
-) -> tuple[str, Numbers, list[Note]]:
-    """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
-    name, style = str(column.name), find_style(text)
-    found = to_numbers(column, style, text)
-    count = np.ones(len(column)) if count is None else count
-    distinct, _ = distinct_values(np.where(found.finite, found.values, np.nan), count)
-    words, numbers = count[found.strays & ~np.isinf(found.values)].sum(), count[found.finite].sum()
-    few = words and numbers < NUMBER_SHARE * (numbers + words)
-    if not len(distinct) or few or (words and len(distinct) <= NUMBER_LEAST):
-        return "", found, []
-    assumed = check_style(text, style, name)
-    notes = [Note("decimals", name, assumed)] if assumed else []
-    if style == "comma":
-        notes.append(Note("comma", name))
-    if style not in ("integer", "point", "comma"):
-        notes.append(Note("thousands", name, style))
-    zeros = match(text, LEADING_ZERO)
-    if zeros.any():
-        notes.append(Note("zeros", name, example=text[int(np.argmax(zeros))].as_py()))
-    return style, found, notes
-
-
-def _learn_numbers(
-    name: str,
-    style: str,
-    found: Numbers,
-    count: FloatArray,
-    dichotomize: str | None,
-    word: str = "",
-) -> Learned:
-    if dichotomize is None:
-        check_size(found.values, name)
-    absent, strays = ~found.finite, int(found.strays.sum())
-    distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
-    missing = bool(absent.any())
-    if dichotomize is None:
-        missing = _is_frequent(count[absent].sum(), count.sum())
-    if len(distinct) + missing < 2 or not len(distinct):
-        return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
-    notes = []
-    if strays:
-        notes.append(Note("stray", name, rows=strays, example=found.example))
-    if rows := int(absent.sum()):
-        notes.append(Note("missing" if missing else "imputed", name, rows=rows, example=word))
-    known = count[~absent].sum()
-    if len(distinct) == known >= ID_LEAST and bool((distinct % 1 == 0).all()):
-        notes.append(Note("numeric id", name, f"{len(distinct):,} different integers"))
-    if len(distinct) == 1:
-        return NumberColumn(name, style, None, 0.0, False, True), notes
-    if dichotomize is None:
-        imputed = bool(absent.any()) and not missing
-        return learn_scaled(name, style, distinct, share, missing, imputed), notes
-    if np.array_equal(distinct, [0.0, 1.0]):
-        return NumberColumn(name, style, 0.5, 0.0, True, missing), notes
-    cutter = Dichotomizer(strategy=dichotomize)
-    cutter.fit(found.values[~absent, None], sample_weight=count[~absent])
-    cut, tolerance = float(cutter.thresholds_[0]), float(cutter.tolerances_[0])
-    if len(distinct) > 2:
-        tolerance = max(tolerance, found.precision * float(np.abs(distinct).max()))
-    return NumberColumn(name, style, cut, tolerance, False, missing), notes
-
-
-def _is_frequent(missing: float, rows: float) -> bool:
-    """Whether so many values are missing that it is a feature of its own."""
-    return missing >= max(FEW, MISSING * rows)
-
-
-def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> Learned:
-    """Values and their groups; with ``all_named`` also those that are in few rows of a table."""
-    counts, missing_rows = found.counts[:-1], found.counts[-1]
-    size = len(found.values)
-    missing = bool(missing_rows > 0)
-    if size + missing < 2 or not size:
-        return None, [_constant(name, found.values[0] if size else "")]
-    if all_named:
-        few = counts < RARE * (counts.sum() + missing_rows)
-    else:
-        missing = bool(missing_rows >= FEW)
-        few = counts < FEW
-        few[np.argsort(-counts, kind="stable")[MOST_LEVELS:]] = True
-    if few.sum() < 2:
-        few[:] = False
-    if size >= ID_LEAST and (size > ID_SHARE * counts.sum() or few.all()):
-        rows = in_rows(int(counts.sum()))
-        return None, [Note("text id", name, f"{size:,} different values in {rows}")]
-    values = np.array(found.values, dtype=object)
-    levels, rare = values[~few].tolist(), values[few].tolist()
-    notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
-    if found.missing.any():
-        topic = "missing" if missing else "new missing average"
-        notes.append(Note(topic, name, rows=int(found.missing.sum()), example=word))
-    groups = [*counts[~few], *[counts[few].sum()] * bool(rare), *[missing_rows] * missing]
-    if len(groups) < 2:
-        return None, [Note("few", name, f"{size:,} values")]
-    shares = [] if all_named else [float(rows / sum(groups)) for rows in groups]
-    imputed = bool(found.missing.any()) and not missing
-    return TextColumn(name, levels, rare, missing, shares, imputed), notes
-
-
-def _constant(name: str, value: str = "") -> Note:
-    return Note("constant", name, f"always {shorten(value)!r}" if value else "empty")

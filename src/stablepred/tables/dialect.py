@@ -7,10 +7,8 @@ from io import BytesIO
 from itertools import chain
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
-
 from stablepred.exceptions import InputError
+from stablepred.tables.arrow import arrow_csv, pa
 
 # In order of preference where two would do: commas are also found inside text and numbers.
 SEPARATORS = "\t;|,"

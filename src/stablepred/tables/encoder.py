@@ -15,7 +15,8 @@ from stablepred._validation import check_sample_weight, fit_atomically
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import n_features
-from stablepred.tables.columns import Column, NumberColumn, TextColumn, learn_column, typed
+from stablepred.tables.columns import Column, NumberColumn, TextColumn, typed
+from stablepred.tables.learning import learn_column
 from stablepred.tables.messages import (
     Note,
     check_columns,

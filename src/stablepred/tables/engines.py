@@ -4,17 +4,18 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from glob import escape, glob
-from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as parquet
+import pandas as pd
 
+from stablepred._extras import require
 from stablepred.exceptions import InputError
+from stablepred.tables.arrow import pa, parquet
 from stablepred.tables.files import ParquetFile, TableFile, open_table
 from stablepred.tables.messages import listed
 from stablepred.tables.types import BOOLEANS, NUMBER, match, to_text
@@ -47,22 +48,67 @@ def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any
 
 def load_narwhals() -> Any:
     """The module, which comes with an extra."""
-    return _load("narwhals", "counting the rows of a table needs narwhals")
+    return require("narwhals", "counting the rows of a table")
 
 
-def _load(package: str, need: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise InputError(
-            f"{need}, which is not installed: pip install 'stablepred[tables]'."
-        ) from error
+def predict_table(model: Any, table: Any) -> Any:
+    """Score the rows of a Dask or Spark frame where they are, piece by piece.
+
+    Parameters
+    ----------
+    model : fitted classifier of two classes, regressor or TableModel
+        With Spark, this library must be installed where the rows are.
+    table : frame of Dask, PySpark or pandas
+        Columns that the model does not use are kept, and ignored.
+
+    Returns
+    -------
+    frame of the same kind, lazy where ``table`` is
+        With one more column: the ``probability`` of the second class, or a regressor's
+        ``prediction``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from stablepred import GBRClassifier
+    >>> from stablepred.data import SyntheticWorld, predict_table
+    >>> train = SyntheticWorld("s_indep_v").sample(200, bias_rate=0.75, random_state=0)
+    >>> model = GBRClassifier(random_state=0).fit(train.X, train.y)
+    >>> list(predict_table(model, train.X.assign(customer=1)).columns[-2:])
+    ['customer', 'probability']
+    """
+    column = "probability" if hasattr(model, "predict_proba") else "prediction"
+    used = getattr(model, "feature_names_in_", None)
+    if column in table.columns:
+        raise InputError(f"the table has a column {column!r} already. Rename or drop it.")
+
+    def score(piece: pd.DataFrame) -> pd.DataFrame:
+        rows = piece if used is None else piece[list(used)]
+        if not len(piece):  # of a partition, or of what Dask tries out
+            found = np.empty(0)
+        elif column == "prediction":
+            found = np.asarray(model.predict(rows), dtype=float)
+        else:
+            found = model.predict_proba(rows)[:, 1]
+        return piece.assign(**{column: found})
+
+    if isinstance(table, pd.DataFrame):
+        return score(table)
+    if hasattr(table, "mapInPandas"):
+        schema = deepcopy(table.schema).add(column, "double")
+        return table.mapInPandas(lambda pieces: map(score, pieces), schema)
+    if hasattr(table, "map_partitions"):
+        return table.map_partitions(score, meta=score(table._meta))
+    raise InputError(
+        f"predict_table takes frames of Dask, PySpark and pandas, not {type(table).__name__}. "
+        "Give other rows to model.predict_proba."
+    )
 
 
 @contextmanager
 def _duckdb_relation(table: Any, columns: Sequence[str] | None) -> Iterator[Any]:
     """The rows of one or several files as DuckDB sees them."""
-    duckdb = _load("duckdb", "counting the rows of a file needs DuckDB")
+    duckdb = require("duckdb", "counting the rows of a file")
     files = [table] if isinstance(table, TableFile) else _open_files(os.fspath(table))
     _check_names(files)
     # Nothing is fetched from the network, and what does not fit in memory goes to the folder.

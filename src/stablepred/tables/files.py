@@ -18,11 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.csv as arrow_csv
-import pyarrow.parquet as parquet
 
 from stablepred.exceptions import InputError, TableWarning
+from stablepred.tables.arrow import arrow_csv, pa, parquet
 from stablepred.tables.dialect import check_width, detect_encoding, detect_separator
 from stablepred.tables.messages import FIRST_LINE, check_columns, has_data_names, unknown_column
 
@@ -30,8 +28,6 @@ from stablepred.tables.messages import FIRST_LINE, check_columns, has_data_names
 BLOCK = 16 << 20
 # Rows of Parquet per piece.
 ROWS = 100_000
-# What Arrow raises on a damaged Parquet file.
-DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)
 
 Report = Callable[[float], None]  # called with the share of the file that was read
 
@@ -164,7 +160,7 @@ class ParquetFile(TableFile):
         try:
             metadata = parquet.read_metadata(source)
             names, self.rows = metadata.schema.to_arrow_schema().names, metadata.num_rows
-        except DAMAGED as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
         # pandas writes its row labels as columns of such names.
         stored = [name for name in names if not re.match("__index_level_", name)]
@@ -187,7 +183,7 @@ class ParquetFile(TableFile):
                     yield [c.dictionary_decode() if isinstance(c, coded) else c for c in found]
                 if not done:
                     raise InputError(f"{self.path} has no rows.")
-        except DAMAGED as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{self.path} is a damaged Parquet file: {error}") from error
 
 
@@ -195,6 +191,11 @@ def open_table(path: str | os.PathLike[str]) -> TableFile:
     """Find out what a table file is, CSV, gzip or Parquet, and its columns; a pipe is copied."""
     path = Path(path)
     if not path.exists():
+        if address := re.match(r"([a-z][\w+.-]+):/", os.fspath(path)):  # may hold a password
+            raise InputError(
+                f"a table must be a file, but an address of {address[1]} was given. Read its rows "
+                "first, for instance by pandas.read_sql, or store them in a Parquet file."
+            )
         raise InputError(f"there is no file {path}. {_similar_files(path)}")
     if path.is_fifo():
         copy = tempfile.NamedTemporaryFile(prefix="stablepred-")  # noqa: SIM115

@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
-from stablepred.tables.columns import number_style
+from stablepred.tables.learning import number_style
 from stablepred.tables.messages import in_rows
 from stablepred.tables.types import Mask, format_value, kind_of, to_categories, to_numbers, to_text
 

@@ -99,9 +99,9 @@ def learn_scaled(
     if least == 0 and most == 1 and len(values) == 2:
         ones = float(share[1])
         return ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, ones, 1, True, imputed)
-    unit = _moments(values, share)[1]
+    unit = moments(values, share)[1]
     column = ScaledColumn(name, style, missing, least, most, low, high, unit)
-    mean, sd = _moments(column.bound(values), share)
+    mean, sd = moments(column.bound(values), share)
     return replace(column, mean=mean, sd=sd, imputed=imputed)
 
 
@@ -126,7 +126,7 @@ def _quantile(values: FloatArray, share: FloatArray, q: float) -> float:
     return float(values[np.argmax(np.cumsum(share) >= q - 1e-9)])
 
 
-def _moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
+def moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
     """Mean, and standard deviation or the smallest number above zero."""
     mean = float((share * values).sum())
     far = float(np.abs(values - mean).max())  # squares of tiny numbers are zero

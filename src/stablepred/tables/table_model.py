@@ -17,16 +17,18 @@ from sklearn.utils import get_tags
 
 from stablepred._validation import warn_user
 from stablepred._version import __version__
+from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable, new_folder
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.preprocessing import tolerance_of_mean
 from stablepred.tables import counting
-from stablepred.tables.columns import FEW, NumberColumn, learn_column
+from stablepred.tables.columns import NumberColumn
 from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
 from stablepred.tables.engines import load_narwhals, open_frame
 from stablepred.tables.files import ParquetFile, TableFile
+from stablepred.tables.learning import FEW, learn_column
 from stablepred.tables.messages import (
     Note,
     check_columns,
@@ -76,6 +78,8 @@ class TableModel:
         most frequent one, or the mean.
     typed : bool
         Whether the estimator encodes the columns itself, and takes them as numbers and categories.
+    references : References or None
+        The constant and the linear model of the same columns; None where rows were counted.
     """
 
     encoder: TableEncoder
@@ -84,12 +88,17 @@ class TableModel:
     rows: int
     base_rate: float
     typed: bool = False
+    references: References | None = None
 
     def features(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
         """New rows as the estimator takes them, and what was not expected in them."""
         if self.typed:
             return self.encoder.typed(X), self.encoder.encode_array(X)[1]
         return self.encoder.encode(X)
+
+    def numbers(self, features: pd.DataFrame) -> pd.DataFrame:
+        """Such features as numbers."""
+        return self.encoder.encode(features)[0] if self.typed else features
 
     def expected(self, features: pd.DataFrame) -> FloatArray:
         """Of such features the probability of 1, those of all classes, or the expected number."""
@@ -147,7 +156,7 @@ class TableModel:
 
     def summary(self) -> dict[str, Any]:
         """What the model is, in plain values."""
-        names = self._names()
+        names = self.feature_names
         stable = getattr(self.estimator, "stable_features_", None)
         if stable is not None:
             stable = [name for name, is_so in zip(names, stable, strict=True) if is_so]
@@ -165,14 +174,15 @@ class TableModel:
             "notes": self.encoder.notes_,
         }
 
-    def _names(self) -> list[str]:
-        """Names of the features of the estimator."""
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features that the estimator takes."""
         names = self.encoder.used_columns if self.typed else self.encoder.get_feature_names_out()
         return [str(name) for name in names]
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts go together, as those of a fitted model do."""
-        if list(getattr(self.estimator, "feature_names_in_", ())) != self._names():
+        if list(getattr(self.estimator, "feature_names_in_", ())) != self.feature_names:
             raise ValueError("the estimator was fitted on other features than the encoder makes")
         if self.rows < 1:
             raise ValueError("rows must be at least 1")
@@ -210,6 +220,7 @@ class EncodedTable:
     features: pd.DataFrame
     y: NDArray[Any]
     count: FloatArray | None = None  # rows of the table that each one stands for, None if one
+    raw: pd.DataFrame | None = None  # the columns as they came
     typed: bool = False  # the features are columns as they come
 
     def fit(self, estimator: Any) -> TableModel:
@@ -220,8 +231,12 @@ class EncodedTable:
             counted = PatternCounts(self.features, self.y, self.count)
             fitted = estimator.fit_table(counted, self.target.name)
         fitted = getattr(fitted, "best_estimator_", fitted)
+        beside = None
+        if self.raw is not None:
+            classes = not isinstance(self.target, NumberTarget)
+            beside = fit_references(self.raw, self.y, classifier=classes)
         parts = self.encoder, self.target, fitted
-        return TableModel(*parts, self.rows, self.base_rate, self.typed)
+        return TableModel(*parts, self.rows, self.base_rate, self.typed, beside)
 
     @property
     def rows(self) -> int:
@@ -266,7 +281,7 @@ def encode_table(
         notes.append(f"left out without a target: {rows}, first data row {first}")
     number = True if estimator is not None and is_regressor(estimator) else None
     outcome = learn_target(frame[target], positive, number=number)
-    if isinstance(outcome, NumberTarget) and is_classifier(estimator):
+    if isinstance(outcome, NumberTarget) and estimator is not None and is_classifier(estimator):
         raise InputError(
             f"target {target!r} is a number (many different ones, or fractions). Use a regressor "
             "such as StableRegressor, or recode it into two values."
@@ -283,11 +298,12 @@ def encode_table(
     typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
-    notes += _repeated_rows(frame)
+    notes += _repeated_rows(frame[[*encoder.used_columns, target]])
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
-    return EncodedTable(encoder, outcome, features, y, typed=typed)
+    raw = rest[encoder.used_columns]
+    return EncodedTable(encoder, outcome, features, y, typed=typed, raw=raw)
 
 
 def _repeated_rows(frame: pd.DataFrame) -> list[str]:

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from stablepred.exceptions import InputError
+from stablepred.tables.arrow import pa, pc
 from stablepred.tables.messages import shorten
 
 FloatArray = NDArray[np.float64]

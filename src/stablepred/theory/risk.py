@@ -131,7 +131,7 @@ def _smallest_class(model: Any) -> ModelClass:
             f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
         )
     encoders = getattr(model, "encoders_", [])  # none, or a single one
-    on_features = not encoders or getattr(model, "head", "embedding") == "features"
+    on_features = not encoders or model.head_ == "features"
     layers = [] if on_features else encoders[0]  # of A (d_out, d_in) and b (d_out,)
     inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
     if inputs != coefficients.shape[1]:

@@ -12,8 +12,9 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSample
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
 
+from stablepred._extras import require
 from stablepred._random import child_seed
-from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning, InputError
+from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning
 
 
 class CandidateSearch(GridSearchCV):
@@ -56,13 +57,7 @@ def search_adaptively(
     grid: dict[str, Any], n_iter: int, seed: int, criterion: Callable[[dict[str, Any]], float]
 ) -> None:
     """Let Optuna propose candidates one by one; a criterion of NaN, or a ValueError, is failure."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise InputError(
-            "sampler='optuna' needs Optuna, which is not installed: "
-            "pip install 'stablepred[optuna]'."
-        ) from error
+    optuna = require("optuna", "sampler='optuna'")
     kinds = optuna.distributions
     space = {
         k: v if isinstance(v, kinds.BaseDistribution) else kinds.CategoricalDistribution(list(v))

@@ -1,0 +1,296 @@
+"""Why a model loses between two tables: because X moved, or because Y given X changed.
+
+DISDE (Cai, Namkoong and Yadlowsky 2023). With P the first table, Q the second, R_P(x) and R_Q(x)
+the expected losses at x, and S the distribution they share, of density p q / (p + q):
+
+    E_Q[R_Q] - E_P[R_P]  =  (E_S[R_P] - E_P[R_P])      X moves, from P to S
+                          +  E_S[R_Q - R_P]            Y given X changes, where both have rows
+                          + (E_Q[R_Q] - E_S[R_Q])      X moves, from S to Q
+
+With pi(x) the probability that a row at x is from Q, both tables weighing the same, rows of P are
+weighted by pi and rows of Q by 1 - pi: no model of the loss is needed, and no weight is above 1.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2
+
+from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
+from stablepred._text import join_words, label, number, percent, signed
+from stablepred.evaluation.metrics import ERRORS, MeanLoss, check_interval, percentiles
+from stablepred.evaluation.overlap import (
+    encode_variables,
+    make_basis,
+    score_tables,
+    shared_weights,
+)
+from stablepred.evaluation.penalised import fit_linear, make_folds
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    PlainTable,
+    Table,
+    check_columns,
+    plain_table,
+    predict_outcomes,
+)
+from stablepred.exceptions import InputError
+
+X_MOVES, Y_CHANGES, TOTAL = "X moves", "Y given X changes", "total"
+TO_SHARED, FROM_SHARED = "from the first table to what both share", "from there to the second"
+FOLDS = 5
+LEAST_SHARED = 0.2  # below this share of rows that both tables have, the split rests on few rows
+
+
+@dataclass(frozen=True, repr=False)
+class DropReport:
+    """How the loss between two tables splits, and which variables take part.
+
+    Attributes
+    ----------
+    parts : DataFrame
+        ``loss`` with its interval ``low`` ... ``high``, and its ``share`` of the total: X moves
+        (and its two steps), Y given X changes, total.
+    variables : DataFrame
+        One row per column of X: ``moved`` (how well the column alone tells the tables apart, 0 to
+        1), ``x_loss`` (the part of X where only this column is known to move), ``relation`` (how
+        far the slope of what the model leaves unexplained on this column differs between the
+        tables, in units of the outcome) and its ``p_value``.
+    losses : tuple of float
+        Mean loss in the first and in the second table.
+    shared : float
+        Share of the rows in what both tables have: 1 if X is distributed alike.
+    names, error, level : tuple of str, str, float
+    """
+
+    parts: pd.DataFrame
+    variables: pd.DataFrame
+    losses: tuple[float, float]
+    shared: float
+    names: tuple[str, str]
+    error: str
+    level: float
+
+    @property
+    def verdict(self) -> str:
+        """One sentence on what the loss comes from, and one for each reason for doubt."""
+        by_part = self.parts.T
+        total, x, y = by_part[TOTAL], by_part[X_MOVES], by_part[Y_CHANGES]
+        (first, second), (before, after) = map(label, self.names), map(number, self.losses)
+        change = f"from {before} in {first} to {after} in {second}"
+        verb = "rises" if total["loss"] > 0 else "falls"
+        if is_chance(total):
+            verb = "changes by no more than chance"
+        text = f"The loss {verb}, {change}: {_describe(X_MOVES, x)}; {_describe(Y_CHANGES, y)}."
+        if self.shared < LEAST_SHARED:
+            text += f" The tables share only {percent(self.shared)} of their rows: a split of few."
+        return " ".join([text, *self._name_variables(x, y)])
+
+    def _name_variables(self, x: pd.Series, y: pd.Series) -> list[str]:
+        """A sentence on the variables behind each part that is more than chance."""
+        frame, sentences = self.variables, []
+        through = (frame["x_loss"] * np.sign(x["loss"])).nlargest(3)
+        through = through[through > 0.1 * abs(x["loss"])]
+        if len(through) and not is_chance(x):
+            sentences.append(f"X moves mostly in {join_words([*map(label, through.index)])}.")
+        sure = frame[frame["p_value"] * len(frame) < 1 - self.level].nlargest(3, "relation")
+        if len(sure) and not is_chance(y):
+            sentences.append(f"Y changes mostly with {join_words([*map(label, sure.index)])}.")
+        return sentences
+
+    def to_frame(self) -> pd.DataFrame:
+        """The parts, as a table."""
+        return self.parts.copy()
+
+    def __str__(self) -> str:
+        parts = self.parts.round(4).assign(share=self.parts["share"].map(percent))
+        order = self.variables.sort_values("moved", ascending=False, kind="stable")
+        return "\n".join(
+            [
+                self.verdict,
+                "",
+                f"Mean loss ({self.error}), with {percent(self.level)} intervals over rows",
+                parts.to_string(),
+                "",
+                order.head(10).round(4).to_string(),
+                *[f"... and {len(order) - 10} more"] * (len(order) > 10),
+            ]
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from stablepred.html.fragments import table
+
+        return table(self.parts, self.verdict) + table(self.variables, "Variables")
+
+
+def is_chance(part: pd.Series) -> bool:
+    """Whether the interval includes zero."""
+    return bool(part["low"] <= 0 <= part["high"])
+
+
+def _describe(what: str, part: pd.Series) -> str:
+    ends = f"interval {signed(part['low'])} to {signed(part['high'])}"
+    share = "no more than chance" if is_chance(part) else f"{percent(part['share'])} of it"
+    return f"{signed(part['loss'])} because {what} ({share}, {ends})"
+
+
+def explain_drop(
+    model: Any,
+    a: Table | tuple[Any, Any],
+    b: Table | tuple[Any, Any],
+    *,
+    error: str = "rmse",
+    level: float = 0.95,
+    n_bootstrap: int = 200,
+    random_state: RandomState = 0,
+) -> DropReport:
+    """Split a model's loss between two tables into X moving and Y given X changing.
+
+    Parameters
+    ----------
+    model : object
+        A fitted model, as in `environment_errors`.
+    a, b : Environment or tuple (X, y)
+        The table where it was trained, say, and the one where it does worse; columns of any kind.
+    error : {"rmse", "brier", "log_loss", "zero_one"}
+        The mean loss that is split; of RMSE the mean squared error.
+    level, n_bootstrap, random_state : float, int, seed
+        Of the bootstrap intervals over the rows of both tables.
+
+    Returns
+    -------
+    DropReport
+        Prints as a sentence and tables.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from stablepred import explain_drop
+    >>> from stablepred.data import SyntheticWorld
+    >>> world = SyntheticWorld("s_indep_v")
+    >>> a, b = (world.sample(2000, bias_rate=r, random_state=0) for r in (0.75, 0.2))
+    >>> model = LogisticRegression().fit(a.X, a.y)
+    >>> report = explain_drop(model, a, b)
+    >>> float(report.parts["share"]["Y given X changes"].round(1))
+    0.9
+    """
+    check_interval(level, n_bootstrap)
+    loss = ERRORS.get(error)
+    if not isinstance(loss, MeanLoss):
+        raise InputError(f"error must be one of {list(ERRORS)}, but is {error!r}.")
+    seed, tables = root_seed(random_state), [_as_table(t, n) for t, n in ((a, "a"), (b, "b"))]
+    if tables[0].name == tables[1].name:
+        tables = [PlainTable(f"{t.name} ({k})", t.X, t.y) for k, t in enumerate(tables, 1)]
+    check_columns(tables[1], tables[0].X.columns, f"table {tables[0].name!r}")
+    predicted = predict_outcomes(model, tables)
+    f = np.concatenate([predicted[t.name] for t in tables])
+    y = np.concatenate([t.y for t in tables]).astype(np.float64)
+    second = np.repeat([0, 1], [len(t.y) for t in tables])
+    losses = loss.loss(y, f)
+    variables = encode_variables(pd.concat([t.X for t in tables], ignore_index=True))
+    design = np.column_stack([f, f**2, *variables.values()])
+    folds = make_folds(second, 2, FOLDS, child_seed(seed, "drop"))
+    basis = make_basis(score_tables(design, second, folds), f)
+    w = shared_weights(basis, second)
+    parts = _parts(losses, second, w)
+    draws = np.array(list(_resample(losses, basis, second, n_bootstrap, seed)))
+    low, high = percentiles(draws, level)
+    frame = pd.DataFrame(
+        {"loss": parts, "low": low, "high": high, "share": parts / (parts[-1] or np.nan)},
+        index=[X_MOVES, TO_SHARED, FROM_SHARED, Y_CHANGES, TOTAL],
+    )
+    return DropReport(
+        parts=frame,
+        variables=_describe_variables(variables, losses, y - f, second, w),
+        losses=(float(losses[second == 0].mean()), float(losses[second == 1].mean())),
+        shared=float(2 * np.mean([w[second == k].mean() for k in (0, 1)])),
+        names=(tables[0].name, tables[1].name),
+        error="mean squared error" if error == "rmse" else error,
+        level=level,
+    )
+
+
+def _as_table(given: Table | tuple[Any, Any], name: str) -> Table:
+    if isinstance(given, tuple):
+        return plain_table(*given, name)
+    return plain_table(given.X, given.y, given.name)
+
+
+# --- the parts ---
+
+
+def _parts(
+    losses: FloatArray, second: Any, w: FloatArray, count: FloatArray | None = None
+) -> FloatArray:
+    """X moves, its two steps, Y given X changes, total."""
+    count = np.ones(len(second)) if count is None else count
+    tables = [count * (second == k) for k in (0, 1)]
+    before, after = (t @ losses / t.sum() for t in tables)
+    shared_before, shared_after = ((t * w) @ losses / (t @ w) for t in tables)
+    steps = shared_before - before, after - shared_after
+    return np.array([sum(steps), *steps, shared_after - shared_before, after - before])
+
+
+def _resample(
+    losses: FloatArray, basis: FloatArray, second: Any, n_bootstrap: int, seed: int
+) -> Iterator[FloatArray]:
+    """The parts on rows drawn again within each table."""
+    rng = numpy_generator(seed, "drop", "rows")
+    tables = [np.flatnonzero(second == k) for k in (0, 1)]
+    for _ in range(n_bootstrap):
+        rows = np.concatenate([rng.choice(t, len(t)) for t in tables])
+        count = np.bincount(rows, minlength=len(second)).astype(np.float64)
+        yield _parts(losses, second, shared_weights(basis, second, count), count)
+
+
+def _describe_variables(
+    variables: dict[str, FloatArray],
+    losses: FloatArray,
+    residual: FloatArray,
+    second: Any,
+    w: FloatArray,
+) -> pd.DataFrame:
+    """How each variable moved, what that costs, and how its tie to the outcome changed."""
+    mass, rows = 1 / np.bincount(second)[second], {}
+    for name, z in variables.items():
+        if not z.shape[1]:
+            rows[name] = (0.0, 0.0, 0.0, 1.0)
+            continue
+        p = fit_linear(z, second, mass, 2, [], penalty=1e-4).predict(z, 2)[:, 1]
+        alone = np.where(second == 1, 1 - p, p)
+        moved = float(p[second == 1].mean() - p[second == 0].mean())
+        relation = _compare_slopes(z, residual, second, w)
+        rows[name] = (moved, float(_parts(losses, second, alone)[0]), *relation)
+    columns = ["moved", "x_loss", "relation", "p_value"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def _compare_slopes(
+    z: FloatArray, residual: FloatArray, second: Any, w: FloatArray
+) -> tuple[float, float]:
+    """How far weighted slopes of the residual differ between the tables, and their p-value.
+
+    The distance is the root-mean-square difference of the fitted values; the p-value is that of
+    Wald's test with robust (sandwich) variances.
+    """
+    centre = (w @ z) / w.sum()
+    slopes, variances = [], []
+    for k in (0, 1):
+        at = second == k
+        x = np.column_stack([np.ones(at.sum()), z[at] - centre])
+        bread = np.linalg.pinv((x * w[at, None]).T @ x)
+        slope = bread @ (x.T @ (w[at] * residual[at]))
+        scores = x * (w[at] * (residual[at] - x @ slope))[:, None]
+        slopes.append(slope[1:])
+        variances.append((bread @ (scores.T @ scores) @ bread)[1:, 1:])
+    change = slopes[1] - slopes[0]
+    fitted = (z - centre) @ change
+    total = np.linalg.pinv(variances[0] + variances[1])
+    statistic = float(change @ total @ change)
+    distance = float(np.sqrt(np.average(fitted**2, weights=w)))
+    return distance, float(chi2.sf(statistic, np.linalg.matrix_rank(total)))

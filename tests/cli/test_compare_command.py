@@ -1,0 +1,76 @@
+"""``stablepred compare``: what it trains and tests on, what it writes, what it refuses."""
+
+import pandas as pd
+import pytest
+
+
+@pytest.fixture
+def compared(run, train, test_table, tmp_path):
+    """Run on two files with two methods."""
+
+    def compare(*more, methods="lr,constant", out="out"):
+        files = (train, test_table, "--target", "bought", "--methods", methods)
+        return run("compare", *files, "-o", tmp_path / out, *more)
+
+    return compare
+
+
+def test_two_files_give_a_table_and_a_picture(compared, tmp_path, test_table):
+    answer = compared()
+    assert answer.code == 0, answer.err
+    assert answer.out.index("lr") < answer.out.index("constant")
+    table = pd.read_csv(tmp_path / "out" / "comparison.csv", index_col="method")
+    assert list(table.index) == ["lr", "constant"]
+    errors = pd.read_csv(tmp_path / "out" / "errors.csv", index_col="method")
+    assert list(errors) == [test_table.name]
+    assert (tmp_path / "out" / "comparison.png").stat().st_size > 1000
+
+
+def test_one_file_leaves_every_environment_out_in_turn(run, train, tmp_path):
+    out = tmp_path / "out"
+    answer = run(
+        *("compare", train, "--target", "bought", "--by", "region"),
+        *("--methods", "lr,group_dro", "-o", out),
+    )
+    assert answer.code == 0, answer.err
+    assert list(pd.read_csv(out / "errors.csv", index_col=0)) == ["north", "south"]
+
+
+def test_labels_of_training_environments_reach_the_methods(run, train, test_table):
+    files = (train, test_table, "--target", "bought", "--methods", "group_dro")
+    assert "needs several training environments" in run("compare", *files).out
+    answer = run("compare", *files, "--by", "region")
+    assert answer.code == 0, answer.err
+    assert "needs several" not in answer.out
+
+
+def test_a_number_is_predicted_too(run, tmp_path):
+    for seed, name in enumerate(("train", "test")):
+        frame = pd.DataFrame({"a": range(40), "b": [k % 7 for k in range(40)]})
+        frame.assign(y=frame["a"] * 1.5 + seed).to_csv(tmp_path / f"{name}.csv", index=False)
+    files = (tmp_path / "train.csv", tmp_path / "test.csv", "--target", "y")
+    answer = run("compare", *files, "--methods", "ols,constant")
+    assert answer.code == 0, answer.err
+    assert "ols" in answer.out
+
+
+def test_an_interrupted_run_goes_on_in_its_folder(compared, tmp_path):
+    compared(methods="lr")
+    answer = compared(methods="lr,constant")
+    assert answer.code == 0, answer.err
+    records = (tmp_path / "out" / "records.jsonl").read_text().splitlines()
+    assert len(records) == 2
+
+
+def test_what_cannot_be_compared_is_refused(run, compared, train, test_table, tmp_path):
+    assert "nothing to test on" in run("compare", train, "--target", "bought").err
+    answer = compared(methods="lr,bosting")
+    assert answer.code == 2
+    assert "Did you mean 'boosting'" in answer.err
+    answer = run("compare", train, "--target", "bought", "--by", "colour")
+    assert "column 'colour' is not in the table" in answer.err
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "letter.txt").write_text("mine")
+    assert "is not empty" in compared(out="other").err
+    assert compared("--force", out="other").code == 0

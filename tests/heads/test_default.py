@@ -1,0 +1,119 @@
+"""The default estimator: what held-out rows say for, and no more."""
+
+import numpy as np
+import pytest
+import torch
+
+from samples import sample_of
+from stablepred.core.ridge import PENALTIES, USUAL, Linear, Regression
+from stablepred.heads.default import (
+    Classes,
+    Constant,
+    Mixture,
+    add_boosting,
+    fit_base,
+    fit_path,
+)
+from stablepred.heads.folds import make_folds
+from stablepred.outcomes.binary import BINARY
+from stablepred.outcomes.gaussian import GAUSSIAN
+from stablepred.outcomes.multinomial import MULTINOMIAL
+
+
+def fit_default(sample, folds):
+    return add_boosting(sample, folds, fit_base(sample, folds))
+
+
+def fit(x, y, outcome, how=fit_default):
+    sample = sample_of(x, y)
+    folds = make_folds(sample, outcome, 3, 0)
+    return how(sample, folds), sample, folds
+
+
+def test_a_straight_line_gets_a_linear_model():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    fitted, *_ = fit(x, x[:, 0] + 0.5 * rng.normal(size=300), GAUSSIAN)
+    assert isinstance(fitted.model, Regression)
+    assert fitted.model.products == ()
+    np.testing.assert_allclose(fitted.model.beta, [1, 0, 0, 0], atol=0.1)
+
+
+def test_a_product_gets_a_model_with_this_product():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(300, 3))
+    fitted, *_ = fit(x, x[:, 0] * x[:, 2] + 0.5 * rng.normal(size=300), GAUSSIAN, fit_base)
+    assert (0, 2) in fitted.model.products
+
+
+def test_a_step_gets_boosting_and_the_mixture_is_of_both():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(400, 2))
+    y = (np.abs(x[:, 0]) > 0.7) * 2.0 + 0.2 * rng.normal(size=400)
+    fitted, sample, folds = fit(x, y, GAUSSIAN)
+    assert isinstance(fitted.model, Mixture)
+    assert sum(fitted.model.shares) == pytest.approx(1)
+    alone = [part.predict(sample.x) for part in fitted.model.parts]
+    expected = sum(s * p for s, p in zip(fitted.model.shares, alone, strict=True))
+    torch.testing.assert_close(fitted.model.predict(sample.x), expected)
+    linear, *_ = fit(x, y, GAUSSIAN, fit_base)
+    assert folds.rmse(fitted.held_out) < 0.8 * folds.rmse(linear.held_out)
+
+
+def test_what_is_held_out_is_predicted_by_a_model_that_did_not_see_it():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(90, 2))
+    y = (x[:, 0] + rng.normal(size=90) > 0).astype(float)
+    fitted, sample, folds = fit(x, y, BINARY)
+    torch.testing.assert_close(fitted.held_out, folds.predict(fitted.on_folds, sample.x))
+
+
+def test_without_columns_the_prediction_is_the_mean():
+    rng = np.random.default_rng(4)
+    y = (rng.random(60) < 0.3).astype(float)
+    fitted, *_ = fit(np.empty((60, 0)), y, BINARY)
+    assert fitted.model.predict(torch.empty(5, 0).double()).tolist() == pytest.approx(
+        [y.mean()] * 5
+    )
+    assert len(fitted.on_folds) == 3
+
+
+def test_where_no_row_can_be_held_out_the_penalty_is_the_usual_one():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(30, 2))
+    sample = sample_of(x, (np.arange(30) == 0).astype(float))
+    folds = make_folds(sample, BINARY, 3, 0)
+    fitted = fit_path(Linear(BINARY), sample, folds)
+    assert PENALTIES[USUAL] == 1
+    expected = Linear(BINARY).fit(sample, 1.0, tol=1e-12)
+    np.testing.assert_allclose(fitted.model.beta, expected.beta, atol=1e-2)
+
+
+def test_noise_gets_a_strong_penalty_and_noise_free_rows_a_weak_one():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(60, 8))
+    noise, *_ = fit(x, rng.normal(size=60), GAUSSIAN, fit_base)
+    exact, *_ = fit(x, x @ np.arange(8.0), GAUSSIAN, fit_base)
+    assert np.abs(noise.model.beta[:-1]).max() < 0.3
+    np.testing.assert_allclose(exact.model.beta[:-1], np.arange(8), atol=0.01)
+
+
+def test_the_probabilities_of_several_classes_sum_to_one():
+    rng = np.random.default_rng(7)
+    x = rng.normal(size=(150, 3))
+    y = np.argmax(x + 0.5 * rng.normal(size=(150, 3)), axis=1).astype(float)
+    fitted, sample, _ = fit(x, y, MULTINOMIAL, fit_base)
+    assert isinstance(fitted.model, Classes)
+    found = fitted.model.predict(sample.x)
+    assert found.shape == (150, 3)
+    torch.testing.assert_close(found.sum(1), torch.ones(150).double())
+    assert float((found.argmax(1) == sample.y).double().mean()) > 0.7
+    binary = [part.predict(sample.x) for part in fitted.model.parts]
+    torch.testing.assert_close(found, torch.stack(binary, 1) / sum(binary)[:, None])
+
+
+def test_parts_that_cannot_predict_are_refused():
+    with pytest.raises(ValueError, match="not a number"):
+        Mixture((Constant(0.5), Constant(np.nan)), (0.5, 0.5)).check_columns(3)
+    with pytest.raises(ValueError, match="coefficients"):
+        Classes((Regression(BINARY, (), np.zeros(3)),)).check_columns(3)
