@@ -1,9 +1,7 @@
 """One fit by several processes, each with its own rows.
 
-Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. The losses
-are sums over rows, and only such sums travel: every process ends up with the model that one
-process with all rows would have fitted, up to the rounding of sums, and with the weights of its
-own rows.
+Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. Only sums
+over rows travel: every process ends up with the model of a fit on all rows, up to rounding.
 """
 
 import itertools
@@ -49,9 +47,8 @@ def fit_shard(
     """Fit an estimator together with the other processes, each on its own rows.
 
     Every process of the group calls this with the same estimator and the same columns. The fitted
-    attributes are those of a fit on all rows, the same on every process, but ``sample_weight_``
-    (``weights_`` of a balancer) has the rows of this one. The intervals of ``feature_effects_`` and
-    the folds on which ``"auto"`` is chosen are drawn again for each number of processes.
+    attributes are those of a fit on all rows, but ``sample_weight_`` (``weights_`` of a balancer)
+    has the rows of this process. Intervals and folds are drawn again for each number of processes.
 
     Parameters
     ----------
@@ -60,8 +57,7 @@ def fit_shard(
     X, y, sample_weight : array-like
         The rows of this process, at least 3 of them; ``y`` is not needed by a balancer.
     timeout : float, default=600.0
-        Seconds to wait for the other processes before the fit is given up. The slowest process
-        must do its part of one evaluation in that time.
+        Seconds in which the slowest process must do its part of one evaluation.
 
     Returns
     -------
@@ -99,21 +95,17 @@ def _shards(timeout: float) -> Iterator[Shards]:
     store = dist.distributed_c10d.PrefixStore(f"stablepred/{next(_fits)}", store)
     try:
         yield shards
-    except ShardError as error:
-        _leave(shards, store, "")
-        raise ShardError(_call_roll(shards, store, timeout)) from error
     except BaseException as error:
-        _leave(shards, store, f"failed with {type(error).__name__}: {error}")
+        is_of_another = isinstance(error, ShardError)
+        word = "" if is_of_another else f"failed with {type(error).__name__}: {error}"
+        with suppress(RuntimeError):  # where no word can be left, the others see silence
+            store.set(str(shards.rank), word)
+        dist.destroy_process_group(shards.group)  # so that none goes on waiting
+        shards.group = None
+        if is_of_another:
+            raise ShardError(_call_roll(shards, store, timeout)) from error
         raise
     dist.destroy_process_group(shards.group)
-
-
-def _leave(shards: Shards, store: Any, word: str) -> None:
-    """Leave word for the others, and close the connections, so that none goes on waiting."""
-    with suppress(RuntimeError):  # where that is not possible, they see silence
-        store.set(str(shards.rank), word)
-    dist.destroy_process_group(shards.group)
-    shards.group = None
 
 
 def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
@@ -127,9 +119,9 @@ def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
             time.sleep(0.05)
     silence = "does not answer, it has ended or hangs (see its own output)"
     failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
-    silent = [f"rank {rank} {silence}" for rank in others if rank not in words]
+    failed = failed or [f"rank {rank} {silence}" for rank in others if rank not in words]
     slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
-    found = "; ".join(failed or silent) or slow
+    found = "; ".join(failed) or slow
     return f"the fit on {shards.size} row shards was given up on rank {shards.rank}: {found}."
 
 

@@ -110,9 +110,8 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
-    if median == distinct[-1]:  # nothing lies above it; the split goes just below
-        return halfway(distinct[-2], distinct[-1]), 0.0
-    return median, 0.0
+    # Where nothing lies above it, the split goes just below.
+    return (halfway(*distinct[-2:]) if median == distinct[-1] else median), 0.0
 
 
 def sums_within(

@@ -7,6 +7,7 @@ and a decoder with the same layers in reverse.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -15,11 +16,12 @@ from torch import Tensor
 Layer = tuple[Tensor, Tensor]  # A (d_out, d_in), b (d_out,)
 
 
+@dataclass(eq=False)
 class AutoEncoder:
     """Encoder and decoder as plain lists of layers."""
 
-    def __init__(self, encoder: list[Layer], decoder: list[Layer]) -> None:
-        self.encoder, self.decoder = encoder, decoder
+    encoder: list[Layer]
+    decoder: list[Layer]
 
     @classmethod
     def random(

@@ -18,7 +18,7 @@ KIND = "checkpoint"
 
 
 def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
-    """Write ``content`` to ``path``, completely or not at all; CheckpointError where it cannot."""
+    """Write ``content`` to ``path``, completely or not at all."""
     arrays: Arrays = {}
     try:
         blob = pack(encode(content, KIND, arrays), arrays, KIND)

@@ -2,10 +2,8 @@
 
     alpha = max_j max_{k != j} | mean of x_k where x_j = 1 - mean of x_k where x_j = 0 |
 
-with weighted means. Two statements of the paper are about it under the weights 1 / P^(x), where
-each observed pattern carries the same weight: ``lemma:alpha`` and ``thm:mean_alpha``. Both read as
-equalities there and are upper bounds: the docstrings say what was counted. Under these weights
-alpha depends on the set of observed patterns alone, which is enumerated or simulated at the end.
+``lemma:alpha`` and ``thm:mean_alpha`` are about it under the weights 1 / P^(x), where each observed
+pattern carries the same weight. Both read as equalities in the paper and are upper bounds.
 """
 
 from collections.abc import Hashable
@@ -102,7 +100,7 @@ def imbalance_bound(p: int, m: ArrayLike) -> Any:
     def bound(each: Any) -> FloatArray:
         return bound_at_share(check_integer(each, "m", 0, patterns - 1) / patterns)
 
-    return np.vectorize(bound, otypes=[np.float64])(m)[()]
+    return _map_numbers(bound, m)
 
 
 def bound_at_share(missing_share: float | FloatArray) -> FloatArray:
@@ -110,6 +108,11 @@ def bound_at_share(missing_share: float | FloatArray) -> FloatArray:
     low = np.minimum(missing_share, 0.25)
     middle = np.minimum(missing_share, 0.5)
     return np.where(missing_share <= 0.25, low / (1 - 2 * low), 1 / (3 - 4 * middle))
+
+
+def _map_numbers(function: Any, *numbers: Any) -> Any:
+    found = np.vectorize(function, otypes=[np.float64])(*numbers)
+    return found if found.ndim else float(found)
 
 
 def missing_distribution(n: int, p: int) -> FloatArray:
@@ -124,9 +127,7 @@ def missing_distribution(n: int, p: int) -> FloatArray:
 
     Notes
     -----
-    That every way to split n rows over the 2^p patterns is equally likely is the paper's
-    assumption. Rows drawn one by one make even splits far more likely and patterns are missing
-    far less often: see :func:`multinomial_imbalance`.
+    Of rows drawn one by one, patterns are missing far less often: :func:`multinomial_imbalance`.
     """
     return np.asarray(np.bincount(*_missing_probabilities(n, p), 2 ** int(p)), dtype=np.float64)
 
@@ -180,7 +181,7 @@ def expected_imbalance(n: ArrayLike, p: ArrayLike) -> Any:
         missing, probabilities = _missing_probabilities(rows, features)
         return float(probabilities @ bound_at_share(missing / 2**features))
 
-    return np.vectorize(expect, otypes=[np.float64])(n, p)[()]
+    return _map_numbers(expect, n, p)
 
 
 class MultinomialImbalance(NamedTuple):

@@ -56,8 +56,7 @@ def exact_weights(X: Any) -> FloatArray:
     -----
     If all 2^p patterns are observed, the weighted features are exactly independent, each with
     mean 1/2 (``prop:svindep``), and where Assumption 1 holds in the sample, Y is independent of
-    the noisy features (``prop:yvindep``). If patterns are missing, neither follows: see
-    :func:`maximum_imbalance` for what remains.
+    the noisy features (``prop:yvindep``). Else see :func:`maximum_imbalance`.
     """
     _, which, counts = _find_distinct(check_binary(X)[0])
     return np.divide(len(which), len(counts) * counts[which])

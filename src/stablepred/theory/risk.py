@@ -1,16 +1,9 @@
 """The bound on the risk under approximate balancing (``thm:upper_bound_risk``, eq. 14).
 
-With probability at least 1 - delta
+With probability at least 1 - delta, and RC of :func:`rademacher_term`,
 
-    L_P(f^) <= L_P(f*)
-             + 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5)
-                                           prod_{k=1}^K B_k sqrt(l_{k-1})
-             + 3 sqrt(log(2 / delta) / (2n))
+    L_P(f^) <= L_P(f*) + RC + 3 sqrt(log(2 / delta) / (2n))
              + 2 max_{x, f} E[l(f(x), y) | x]  sum_x |epsilon_x|
-
-with B_k = sqrt(lambda_7 + M_k^2), l_0 = p + 1 and l_k = d_k + 1 for d_k neurons in layer k. The
-lambdas are bounds on norms that define the class of models, not the strengths of the penalties
-that carry the same letters in eq. 19.
 """
 
 import math
@@ -164,7 +157,8 @@ def rademacher_term(
 
         RC = 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5) prod_k B_k sqrt(l_{k-1})
 
-    It rises with each of the lambdas (the text before the theorem says that it decreases).
+    with B_k = sqrt(lambda_7 + M_k^2), l_0 = p + 1 and l_k = d_k + 1 for d_k neurons in layer k. The
+    lambdas are bounds on norms, not the strengths of eq. 19; it rises with each of them.
 
     Parameters
     ----------

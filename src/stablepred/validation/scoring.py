@@ -96,24 +96,23 @@ def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
     if chosen["constant"]:
         category: type[Warning] = ConstantPredictionWarning
-        found, advice = "predicts (nearly) the same probability for every row", "less penalty"
+        found, advice = (
+            "predicts (nearly) the same probability for every row",
+            "towards less penalty",
+        )
     elif chosen["collapsed"]:
-        category = DegenerateWeightsWarning
-        found, advice = "has balancing weights that collapsed onto few rows", "larger weight_l2"
+        category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
+        found = "has balancing weights that collapsed onto few rows"
     elif chosen["uninformative"]:
-        category = StablepredWarning
+        category, advice = StablepredWarning, "or try a balanced estimator"
         found = (
             f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
             f" no better than a constant predictor ({constant_error:.3g})"
         )
-        advice = "a balanced estimator"
     else:
         return
-    warn_user(
-        f"the chosen candidate {chosen['params']} {found}: no better one was left. Widen the grid, "
-        f"{'or try' if category is StablepredWarning else 'towards'} {advice}.",
-        category,
-    )
+    start = f"the chosen candidate {chosen['params']} {found}: no better one was left."
+    warn_user(f"{start} Widen the grid, {advice}.", category)
 
 
 def positive_probability(model: Any, X: Any) -> FloatArray:

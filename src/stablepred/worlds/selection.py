@@ -47,9 +47,8 @@ def biased_sample(
         The column to agree with, the outcome if not given.
     replace : bool
         With replacement, each of the n rows is drawn with probability proportional to its weight.
-        Without, every row is selected with probability weight / largest weight, on its own, and
-        n of the selected rows are taken at random; so the rows follow the same law, as long as
-        the rows of the table are a random sample themselves.
+        Without, every row is selected with probability weight / largest weight, on its own, and n
+        of the selected rows are taken at random.
     random_state : int, RandomState or None
         Seed of the selection.
     name : str, optional

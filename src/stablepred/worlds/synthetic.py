@@ -17,7 +17,7 @@ from scipy.special import expit, ndtr
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import Environment, IntArray
-from stablepred.worlds.factors import FactorGraph, Values
+from stablepred.worlds.factors import Values
 from stablepred.worlds.latent import TARGET, selected_law
 
 FloatArray = npt.NDArray[np.float64]
@@ -100,15 +100,15 @@ class SyntheticWorld:
             value = getattr(self, label)
             if value not in choices and not (label == "bias_on" and value is None):
                 raise InputError(f"{label} must be one of {list(choices)}, but is {value!r}.")
-        if self.shift == "v_given_s" and self.bias_on is not None:
+        idle, default, goal = (
+            ("bias_on", None, "Z(S)")
+            if self.shift == "v_given_s"
+            else ("mediator", "binary", "the outcome")
+        )
+        if (value := getattr(self, idle)) != default:
             raise InputError(
-                f"bias_on={self.bias_on!r} has no meaning with shift='v_given_s', where the noisy "
-                "features are selected to agree with Z(S). Leave bias_on out."
-            )
-        if self.shift != "v_given_s" and self.mediator != "binary":
-            raise InputError(
-                f"mediator={self.mediator!r} has no meaning with shift={self.shift!r}, where the "
-                "noisy features are selected to agree with the outcome. Leave mediator out."
+                f"{idle}={value!r} has no meaning with shift={self.shift!r}, where the noisy "
+                f"features are selected to agree with {goal}. Leave {idle} out."
             )
         if self.n_features != int(self.n_features):
             raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
@@ -214,11 +214,7 @@ class SyntheticWorld:
     def _check_columns(self, X: Any) -> npt.NDArray[Any]:
         """The columns of X, by name (a frame) or by position (an array)."""
         names = self.feature_names
-        if isinstance(X, pd.DataFrame):
-            if missing := [name for name in names if name not in X.columns]:
-                raise InputError(f"X lacks the columns {missing} of this world.")
-            X = X[names]
-        x = np.asarray(X)
+        x = take_columns(X, names).to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if x.ndim != 2 or x.shape[1] != len(names):
             raise InputError(f"X must have {len(names)} columns, but has shape {x.shape}.")
         if not np.isin(x, (0, 1)).all():
@@ -258,7 +254,18 @@ class SyntheticWorld:
         if self.setting != "s_to_v":
             return draw_until(n, lambda size: self._hit(size, rate, rng))
         law = selected_law(self, rate)
-        return draw_until(n, lambda size: self._hit_law(law, size, rng))
+
+        def hit(size: int) -> tuple[Rows, IntArray]:
+            """The same, but S and V1 are drawn first, given the target; then V for the hits."""
+            drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
+            x = _stack(drawn, self.stable_features)
+            y = self._draw_outcomes(x, rng)
+            hit = self._targets(x, y) == drawn[TARGET]
+            drawn = {name: column[hit] for name, column in drawn.items()}
+            drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
+            return _stack(drawn, self.feature_names), y[hit]
+
+        return draw_until(n, hit)
 
     def _hit(self, size: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
         """Those of ``size`` proposals whose target comes out as proposed; V is drawn first."""
@@ -278,16 +285,6 @@ class SyntheticWorld:
         hit = self._targets(x, y) == target
         return x[hit], y[hit]
 
-    def _hit_law(self, law: FactorGraph, size: int, rng: np.random.Generator) -> Any:
-        """The same, but S and V1 are drawn first, given the target; then the other V for hits."""
-        drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
-        x = _stack(drawn, self.stable_features)
-        y = self._draw_outcomes(x, rng)
-        hit = self._targets(x, y) == drawn[TARGET]
-        drawn = {name: column[hit] for name, column in drawn.items()}
-        drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
-        return _stack(drawn, self.feature_names), y[hit]
-
     def _draw_outcomes(self, x: Rows, rng: np.random.Generator) -> IntArray:
         """Y given the features (the columns after V1 play no part)."""
         return (rng.random(len(x)) < self._probability(x)).astype(np.int64)
@@ -299,6 +296,13 @@ class SyntheticWorld:
 
 def _stack(drawn: Values, names: list[str]) -> Rows:
     return np.column_stack([drawn[name] for name in names])
+
+
+def take_columns(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The columns with these names; raises an InputError where some are missing."""
+    if missing := [name for name in names if name not in X.columns]:
+        raise InputError(f"X lacks the columns {missing} of this world.")
+    return X[names]
 
 
 def draw_until(n: int, draw: Callable[[int], tuple[Any, ...]], tried: int = 2) -> tuple[Any, ...]:
