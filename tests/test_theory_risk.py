@@ -228,8 +228,6 @@ def test_scikit_learns_logistic_regression_has_a_bound_too():
 
 @pytest.mark.parametrize("head", ["embedding", "features"])
 def test_a_real_deep_classifier_has_finite_parts(head):
-    if not hasattr(stablepred, "DGBRClassifier"):
-        pytest.skip("DGBRClassifier is not there yet")
     x = rows(200, 4)
     y = (x[:, 0] + np.random.default_rng(1).random(200) > 0.8).astype(int)
     with warnings.catch_warnings():

@@ -3,11 +3,10 @@
     min over beta, b:  sum_i v_i loss(z_i beta + b, y_i)
                        + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
 
-Proximal Newton: each step replaces the loss by its quadratic expansion, which needs one weighted
-Gram matrix, and hands the small lasso problem that is left to scikit-learn's coordinate descent,
-which gives exact zeros. A step is taken only as far as it lowers the objective. Where predictions
-are nearly certain the expansion is too flat to be of use; then the curvature is replaced by its
-upper bound, whose step always lowers the objective.
+Proximal Newton: each step replaces the loss by its quadratic expansion and hands the small lasso
+problem that is left to scikit-learn's coordinate descent, which gives exact zeros. A step is taken
+only as far as it lowers the objective. Where predictions are nearly certain the expansion is too
+flat; then the curvature is replaced by its upper bound, whose step always lowers the objective.
 """
 
 from dataclasses import dataclass
@@ -150,8 +149,7 @@ def _small_elastic_net(
     # The same problem as least squares with as many rows as columns: H = R'R, q = R't.
     root = (values.sqrt()[:, None] * vectors.T).cpu().numpy()  # (d', d)
     response = ((vectors.T @ target) / values.sqrt()).cpu().numpy()  # (d',)
-    strength = l1 + 2 * l2
-    scale = np.sqrt(len(root))
+    strength, scale = l1 + 2 * l2, np.sqrt(len(root))
     with config_context(skip_parameter_validation=True):  # it takes longer than the descent
         _, coefficients, _ = enet_path(
             np.asfortranarray(root * scale),
@@ -174,12 +172,9 @@ def _line_search(
     """The longest halved step from ``old`` towards ``new`` that lowers the objective."""
     step, trial = 1.0, new  # at a full step the zeros of the proposal stay exact zeros
     while step > 1e-8:
-        value = problem.value(trial)
-        if value <= best:
+        if (value := problem.value(trial)) <= best:
             return trial, value, step
         step /= 2
-        trial = Head(
-            old.beta + step * (new.beta - old.beta),
-            old.intercept + step * (new.intercept - old.intercept),
-        )
+        beta = old.beta + step * (new.beta - old.beta)
+        trial = Head(beta, old.intercept + step * (new.intercept - old.intercept))
     return old, best, 0.0

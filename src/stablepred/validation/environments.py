@@ -186,17 +186,17 @@ def column_values(
 ) -> FloatArray:
     """Some columns of a table as finite numbers: (n, k)."""
     columns = np.empty((len(X), len(positions)))
-    for k, j in enumerate(positions):
+    for values, j in zip(columns.T, positions, strict=True):
         column = _safe_indexing(X, int(j), axis=1)
         try:
-            columns[:, k] = np.asarray(column, dtype=np.float64)
+            values[:] = np.asarray(column, dtype=np.float64)
         except ValueError as error:
             raise InputError(
                 f"feature {names[j]!r} must be numeric to make environments from it, but is "
                 f"{getattr(column, 'dtype', type(column))}. Encode it first, or leave it out of "
                 "the features to change."
             ) from error
-        if not np.isfinite(columns[:, k]).all():
+        if not np.isfinite(values).all():
             raise InputError(
                 f"Input X contains NaN or infinity: feature {names[j]!r} has missing or infinite "
                 "values. Fill them first, or leave it out of the features to change."

@@ -2,10 +2,9 @@
 
     P(x) = 1/total prod_f table_f(x restricted to the scope of f)
 
-Variables are summed out one after the other: the tables that contain x_v are multiplied and summed
-over x_v, which leaves one table on the neighbours of x_v. Backwards, each x_v is drawn from its
-law given those neighbours, which is the product of the same tables. Both passes are exact; the
-price is the largest table met on the way, which is small for chains and rings of local factors.
+Variables are summed out one after the other, which leaves one table on the neighbours of each.
+Backwards, each is drawn given those neighbours, by the product of the same tables. Both are exact;
+the price is the largest table on the way, which is small for chains and rings of local factors.
 """
 
 from collections.abc import Collection, Mapping, Sequence
