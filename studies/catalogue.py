@@ -6,6 +6,7 @@ from studies.continuous import ContinuousStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
 from studies.peers import PeersStudy
+from studies.real import FIGURES as REAL_FIGURES
 from studies.real import RealStudy
 from studies.study import Study
 from studies.tuning import TuningStudy
@@ -13,6 +14,7 @@ from studies.tuning import TuningStudy
 OTHERS: dict[str, type[Study]] = {
     "tuning-study": TuningStudy,
     "real": RealStudy,
+    **dict.fromkeys(REAL_FIGURES, RealStudy),
     "natural": NaturalStudy,
     "continuous": ContinuousStudy,
     "peers": PeersStudy,

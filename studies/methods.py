@@ -109,11 +109,10 @@ METHODS: dict[str, Method] = {
 }
 # The grid of the methods to the letter.
 _LETTER: dict[str, list[Any]] = {"balance": [3.0, 10.0], "weight_l2": [1.0, 3.0]}
-# Four candidates each; the defaults are among them.
+# Four candidates each, the defaults among them, of every method that does not tune itself.
 GRIDS: dict[str, dict[str, list[Any]]] = {
     LR: {"C": [0.01, 0.1, 1.0, 10.0]},
     LR_ZERO: {"C": [0.01, 0.1, 1.0, 10.0]},
-    CHOSEN_LR: {"cv": [3, 4, 5, 6]},
     DLR: {"network_l2": [1e-4, 3e-4, 1e-3, 3e-3]},
     GBR: {"weight_l2": [0.01, 0.1], "l1": ["auto", 0.01]},
     DGBR: {"weight_l2": [0.01, 0.1], "head": ["auto", "features"]},

@@ -232,7 +232,7 @@ def test_an_encoder_trained_on_another_outcome_carries_heads_that_predict_its_me
     learn_weights(sample, RawBalance(), None, settings, solution)
     stable = torch.ones(4, dtype=torch.bool)
     linear = LinearHeads(settings, stable)
-    deep = NetworkHeads(settings, stable, sample, solution.w, network, random_network)
+    deep = NetworkHeads(settings, stable, network, random_network)
     for heads in (linear, deep):
         recipes = list(linear.recipes(sample, solution.w, 1e-4, "auto"))
         for predictor in heads.fit(sample, solution.w, recipes):

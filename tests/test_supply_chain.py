@@ -102,8 +102,10 @@ def test_every_import_is_declared(path):
     """At the top of a file only what is always installed; extras where they are used."""
     always = {MODULES.get(name, name) for name in DEPENDENCIES} | {"stablepred"}
     top, inside = imported_packages(path)
-    assert top <= always | (EXTRAS["cli"] if "cli" in path.parts else set())
-    assert inside <= always
+    drawing = {"plotting", "html"} & set(path.parts)
+    extra = EXTRAS["cli"] if "cli" in path.parts else EXTRAS["plot"] if drawing else set()
+    assert top <= always | extra
+    assert inside <= always | extra
 
 
 def test_every_dependency_is_used():

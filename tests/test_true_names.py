@@ -89,7 +89,7 @@ def test_an_independent_solver_finds_the_same_head_under_the_weights(kind, world
     train, model = make_train(*world), fit(kind, world)
     recipe, y = model.recipe_, (train.y == model.classes_[1]).astype(float)
     l1 = recipe.l1
-    if kind is DGBRClassifier:
+    if model.head_ == "embedding":
         z = model.transform(train.X)
     else:
         z = np.array(train.X, dtype=float) * model.used_features_

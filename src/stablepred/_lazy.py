@@ -6,6 +6,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from stablepred._extras import EXTRAS, require
+
 
 def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for the module ``face``.
@@ -25,7 +27,13 @@ def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
             raise AttributeError(f"module {face!r} has no attribute {name!r}")
         if homes[name] == face:
             return import_module(f"{face}.{name}")
-        value = getattr(import_module(homes[name]), name)
+        try:
+            value = getattr(import_module(homes[name]), name)
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0]
+            if package in EXTRAS:
+                require(package, f"{face}.{name}")  # says which extra has it
+            raise
         setattr(module, name, value)
         return value
 

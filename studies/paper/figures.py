@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from string import ascii_lowercase
 from typing import Any, Self
 
-from studies.methods import COMPARED, ENCODERS, PAPER
+from studies.methods import COMPARED, ENCODERS, GRIDS, PAPER
 from studies.paper.panels import (
     Panel,
     references_definition,
@@ -65,7 +65,7 @@ class Figure:
             tuned_definition(panel, seed, method)
             for panel in self.compared
             for seed in seeds[:TUNED_SEEDS]
-            for method in COMPARED
+            for method in GRIDS
             if panel.tuned
         ]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from stablepred.evaluation.shrinkage import least_shrunk
-from studies.methods import COMPARED, CONSTANT, ENCODERS, LR, ORACLE, OURS
+from studies.methods import COMPARED, CONSTANT, ENCODERS, GRIDS, LR, ORACLE, OURS
 from studies.paper.figures import EmbeddingFigure, StrengthFigure, Sweep
 from studies.paper.panels import LINE, Panel, references_definition, run_definition
 from studies.paper.tuned import tuned_definition
@@ -233,7 +233,7 @@ def tuned_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records)
     """Errors by default, tuned, and of the best candidate in hindsight; means over seeds."""
     rows = []
     for panel in panels:
-        for method in COMPARED:
+        for method in GRIDS:
             tuned = [records[tuned_definition(panel, seed, method)] for seed in seeds]
             default = [records[run_definition(panel, seed, method)] for seed in seeds]
             ways = {

@@ -10,6 +10,7 @@ from stablepred.evaluation.metrics import stability_error
 from studies import plots
 from studies.methods import FOUR, LR
 from studies.real.cases import Case, Design, both_errors
+from studies.real.environments import TEST_RATES
 from studies.real.report import BOTH
 from studies.records import Records
 from studies.tables import mean_interval
@@ -44,6 +45,57 @@ def draw(records: Records, cases: Sequence[Case], folder: Path) -> list[Path]:
     return written
 
 
+def draw_figure(name: str, records: Records, cases: Sequence[Case], folder: Path) -> list[Path]:
+    """What the paper shows: errors per environment (13, 14, 15), both summaries (13, 16).
+
+    Figure 14 varies one predictor at a time: here the two that are the most dangerous for LR.
+    """
+    runs: dict[str, list[Case]] = {}
+    for case in cases:
+        runs.setdefault(case.design.title, []).append(case)
+    columns, path = min(3, len(runs)), folder / f"{name}.png"
+    if name == "figure-14":
+        panels = {
+            f"{title}: {predictor}": _curves_of_one(records, part, predictor)
+            for title, part in runs.items()
+            for predictor in _single_errors(records, part).columns[:2]
+        }
+        label = "bias rate r of one predictor in the test"
+        plots.plot_curves(panels, "", 2, path, label=label, shared=False)
+        return [path]
+    frontiers = {title: _frontier(records, part) for title, part in runs.items()}
+    if name == "figure-16":
+        plots.plot_frontiers(frontiers, "", columns, path, shared=False)
+        return [path]
+    curves = {title: _curves(records, part) for title, part in runs.items()}
+    kind = "selection" if name == "figure-13" else "age"
+    plots.plot_curves(curves, "", columns, path, label=KINDS[kind][1], shared=False)
+    if name == "figure-15":
+        return [path]
+    second = folder / f"{name}-both-errors.png"
+    plots.plot_frontiers(frontiers, "", columns, second, shared=False)
+    return [path, second]
+
+
+def _curves_of_one(records: Records, cases: Sequence[Case], predictor: str) -> pd.DataFrame:
+    """Errors per method and bias rate of one predictor, where it was not biased in training."""
+    rows = [
+        (case.method, rate, error)
+        for case in cases
+        for rate, error in zip(
+            TEST_RATES, records[case.definition]["one by one"].get(predictor, []), strict=False
+        )
+    ]
+    return _intervals(rows)
+
+
+def _intervals(rows: Sequence[tuple[str, object, float]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=["method", "environment", "error"])
+    groups = table.groupby(["method", "environment"], sort=False)["error"]
+    intervals = [(*key, *mean_interval(errors)) for key, errors in groups]
+    return pd.DataFrame(intervals, columns=["method", "environment", "mean", "half"])
+
+
 def _curves(records: Records, cases: Sequence[Case]) -> pd.DataFrame:
     """Errors per method and environment, means over seeds with their intervals."""
     rows = [
@@ -51,10 +103,7 @@ def _curves(records: Records, cases: Sequence[Case]) -> pd.DataFrame:
         for case in cases
         for name, error in records[case.definition]["errors"].items()
     ]
-    table = pd.DataFrame(rows, columns=["method", "environment", "error"])
-    groups = table.groupby(["method", "environment"], sort=False)["error"]
-    intervals = [(*key, *mean_interval(errors)) for key, errors in groups]
-    return pd.DataFrame(intervals, columns=["method", "environment", "mean", "half"])
+    return _intervals(rows)
 
 
 def _frontier(records: Records, cases: Sequence[Case]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -12,7 +12,12 @@ LEVELS = {
     "GBR": (0.25, 0.05),
     "DGBR": (0.20, 0.02),
     "Stable": (0.19, 0.015),
+    "LR (no intercept)": (0.37, 0.6),
+    "LR (chosen penalty)": (0.39, 0.8),
+    "GBR (paper)": (0.36, 0.55),
+    "GBR (paper, intercept)": (0.41, 0.85),
     "DGBR (paper)": (0.33, 0.5),
+    "DGBR (paper, intercept)": (0.34, 0.5),
     "constant": (0.49, 0.0),
     "oracle": (0.22, 0.01),
 }

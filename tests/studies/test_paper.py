@@ -2,7 +2,7 @@ import pytest
 
 from stablepred.data import SyntheticWorld
 from stablepred.validation.environments import RATES
-from studies.methods import COMPARED, METHODS
+from studies.methods import COMPARED, GRIDS, METHODS
 from studies.paper import FIGURES, named_figures
 from studies.paper.figures import TUNED_SEEDS
 from studies.records import definition_key
@@ -10,8 +10,11 @@ from studies.records import definition_key
 PANELS = {panel.name: panel for figure in FIGURES.values() for panel in figure.panels}
 
 
-def test_the_figures_are_those_of_the_paper_and_one_group_beyond_it():
-    assert list(FIGURES) == [f"figure-{k}" for k in range(3, 13)] + ["assumption-1"]
+def test_the_figures_are_those_of_the_paper_and_two_groups_beyond_it():
+    assert list(FIGURES) == [f"figure-{k}" for k in range(3, 13)] + [
+        "assumption-1",
+        "literal-mediator",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +90,7 @@ def test_the_strengths_include_those_of_the_paper_version():
 def test_panels_with_2000_rows_are_tuned_for_three_seeds():
     tuned = [p for figure in FIGURES.values() for p in figure.compared if p.tuned]
     assert {panel.n for panel in tuned} == {2000}
-    assert len(FIGURES["figure-4"].tuned_definitions(range(10))) == 3 * TUNED_SEEDS * len(COMPARED)
+    assert len(FIGURES["figure-4"].tuned_definitions(range(10))) == 3 * TUNED_SEEDS * len(GRIDS)
     assert FIGURES["figure-3"].tuned_definitions(range(10)) == []
 
 
@@ -105,7 +108,7 @@ def test_names_stand_for_all_figures_for_one_or_for_a_part():
 def test_the_quick_version_is_small_and_its_panels_still_differ():
     definitions = [d for f in named_figures("paper", quick=True) for d in f.definitions([1])]
     panels = {definition_key(d["panel"]): d["panel"] for d in definitions if "panel" in d}
-    assert len(panels) == 9 + 2 + 5 * 3 + 14
+    assert len(panels) == 9 + 2 + 5 * 3 + 14 + 3
     for panel in panels.values():
         assert panel["n"] <= 400
         assert panel["test_rows"] == 200

@@ -1,4 +1,5 @@
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from stablepred.cli import app
 from stablepred.data import Dataset
 from stablepred.exceptions import InputError
 from studies import real
+from studies.catalogue import find_study
 from studies.methods import METHODS as ALL_METHODS
 from studies.real import RealStudy, features
 from studies.real import cases as real_cases
@@ -263,3 +265,29 @@ def test_a_table_that_cannot_be_had_is_an_error_before_the_first_run(tmp_path, m
     with pytest.raises(InputError, match="no file of 'bank'"):
         RealStudy("real", (1,)).reproduce(tmp_path)
     assert not (tmp_path / "records.jsonl").exists()
+
+
+@pytest.mark.parametrize("name", ["figure-13", "figure-14"])
+def test_figures_of_biased_selection_are_drawn_by_name(name, tmp_path):
+    study = find_study(name, [0], quick=True, tuned=False, command="the command")
+    methods = ("LR", "constant", "GBR")
+    study.__dict__["cases"] = [case for case in study.cases if case.method in methods]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        records = Records(tmp_path / "records.jsonl")
+        for case in study.cases:
+            records.add(case.definition, run_case(case.definition))
+    paths = study.draw(records, tmp_path)
+    assert paths[0].name == f"{name}.png"
+    assert all(path.exists() for path in paths)
+
+
+def test_figures_of_age_have_their_designs_and_no_small_version():
+    for name, fixed in (("figure-15", False), ("figure-16", True)):
+        study = find_study(name, [0], quick=False, tuned=False, command="")
+        designs = {case.design for case in study.cases}
+        assert designs
+        assert all(d.by.lower() == "age" and d.fix_rate == fixed for d in designs)
+        small = find_study(name, [0], quick=True, tuned=False, command="")
+        with pytest.raises(InputError, match="no small version"):
+            _ = small.cases

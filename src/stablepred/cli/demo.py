@@ -121,9 +121,9 @@ def _show(title: str, frame: Any) -> None:
 
 def _plot(report: Any, title: str, path: Path) -> None:
     """The errors per test environment, as the report shows them."""
-    figure = require("matplotlib.figure", PICTURE).Figure(figsize=(7.2, 5), layout="constrained")
     from stablepred.plotting import EnvironmentErrorsDisplay
 
+    figure = require("matplotlib.figure", PICTURE).Figure(figsize=(7.2, 5), layout="constrained")
     EnvironmentErrorsDisplay.from_report(report, ax=figure.subplots())
     figure.suptitle(title, fontsize=10)
     figure.savefig(path, dpi=150)

@@ -107,10 +107,10 @@ class MethodComparison:
 
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
-        Figure = require("matplotlib.figure", "the picture of a comparison").Figure
-
         shown = self.table[self.table["message"] == ""].iloc[::-1]
-        figure = Figure(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
+        figure = require("matplotlib.figure", "a picture").Figure(
+            figsize=(9, 1 + 0.3 * len(shown)), layout="constrained"
+        )
         for axes, what in zip(
             figure.subplots(1, 2, sharey=True), ("average", "stability"), strict=True
         ):

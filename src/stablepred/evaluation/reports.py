@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred.evaluation.breakers import rank_breakers
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
@@ -85,6 +86,7 @@ class StabilityReport:
 
         ``drop`` is what `explain_drop` returned, for a section of its own.
         """
+        require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
         from stablepred.html.stability import stability_page
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from stablepred._extras import require
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import (
@@ -59,6 +60,7 @@ class StressReport:
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as one HTML file of aggregates, complete or not at all."""
+        require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
         from stablepred.html.stress import stress_page
 

@@ -43,8 +43,8 @@ class GBRClassifier(PaperClassifier):
         Ridge penalty on the coefficients (lambda 4).
     l1 : float or "auto", default="auto"
         Lasso penalty on the coefficients (lambda 5). ``"auto"`` chooses it, together with the
-        refit and whether to use only the stable features, on held-out rows whose noisy features
-        are redrawn, by Average_Error + 5 Stability_Error (paper, section 5.3).
+        refit and whether to leave out the weakest half of the features, on held-out rows in which
+        that half is redrawn, by Average_Error + 5 Stability_Error (paper, section 5.3).
     weight_sum : float, default=1.0
         Penalty that holds the mean of the weights at one (lambda 6).
     order : {1, 2}, default=1
@@ -105,7 +105,10 @@ class GBRClassifier(PaperClassifier):
     used_features_ : ndarray of bool
         The features that the prediction depends on.
     recipe_ : Recipe
-        The lambda 5, refit and columns in use.
+        The lambda 5, refit and columns in use, and the power of the weights.
+    head_, heads_ : str, DataFrame
+        What the coefficients multiply, ``"features"`` or ``"embedding"``; and the best recipe of
+        each kind of head that was tried, with its errors in the validation environments.
     random_state_ : int
         The seed in use. Passed as ``random_state``, it gives the same fit again.
 
@@ -164,8 +167,8 @@ class GBRClassifier(PaperClassifier):
     def from_paper(cls, **params: Any) -> Self:
         """GBR exactly as in the paper: Algorithm 1, no intercept, no floor, fixed lambdas.
 
-        Lambda 1 is 10, where it balances. As everywhere, the verdict is the paper's: a feature is
-        stable if the interval of its weighted effect excludes zero.
+        Lambda 1 is 3, from where on it balances. The verdict is the paper's, as everywhere: a
+        feature is stable if the interval of its weighted effect excludes zero.
         """
         return cls(**PAPER | params)
 
@@ -198,7 +201,7 @@ class GBRClassifier(PaperClassifier):
 # The parameters of ``from_paper`` that GBR and DGBR share.
 PAPER: dict[str, Any] = {
     "solver": "alternating",
-    "balance": 10.0,
+    "balance": 3.0,
     "weight_l2": 3.0,
     "l2": 1e-4,
     "l1": 1e-4,

@@ -7,11 +7,18 @@ import numpy as np
 import pandas as pd
 import torch
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    is_classifier,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState
 from stablepred._validation import BoolArray, FloatArray, fit_atomically, warn_user
+from stablepred.evaluation.references import References, fit_references
 from stablepred.evidence.base import Evidence
 from stablepred.exceptions import ConstantPredictionWarning
 from stablepred.heads.guard import Decision
@@ -42,6 +49,7 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
     columns_: np.ndarray
     random_state_: int
     estimator_: Any
+    references_: References
     n_features_in_: int
 
     takes_tables = True
@@ -119,6 +127,9 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         else:
             self.columns_ = np.sort(self.columns_)
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
+        self.references_ = fit_references(
+            X, y, sample_weight, classifier=is_classifier(self), random_state=self.random_state_
+        )
         self._warn_if_constant(screening.choice.fitted.held_out)
 
     def _read_target(self, rows: Rows) -> Target:
@@ -197,6 +208,9 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     stable_features_, used_features_ : ndarray of bool
         Which variables are stable, and which the prediction uses.
     estimator_ : the fitted estimator
+    references_ : References
+        A constant and logistic regression (ridge regression of a number) on the same rows, with
+        which reports compare the model.
     encoder_ : TableEncoder
         Makes numbers of the columns of ``X``.
     columns_ : ndarray of int
@@ -253,7 +267,9 @@ class StableRegressor(RegressorMixin, StableEstimator):
 
     Attributes
     ----------
-    variables_, decision_, stable_features_, used_features_, estimator_, encoder_, columns_
+    variables_, decision_, stable_features_, used_features_, references_, estimator_
+        As in :class:`StableClassifier`.
+    encoder_, columns_, random_state_
         As in :class:`StableClassifier`.
     target_mean_, target_scale_ : float
         Of the outcome in training; without an ``estimator`` the model works in these units.

@@ -4,20 +4,14 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any, NamedTuple, TypeVar
 
+import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from stablepred._text import label
-
-try:
-    import matplotlib as mpl
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
-    from matplotlib.ticker import MaxNLocator
-except ImportError as error:
-    raise ImportError(
-        "pictures need matplotlib, which is not installed: pip install 'stablepred[plot]'."
-    ) from error
 
 MOST_ROWS = 40  # nobody reads more; a table holds the rest
 NAME_WIDTH = 22  # letters of a name in one line
