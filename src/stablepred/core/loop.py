@@ -82,56 +82,39 @@ def repeat(
     start: float = float("inf"),
 ) -> None:
     """Update ``parts`` and the solution's head until the objective settles, or ``max_iter``."""
-    loop = _Loop(start, settings.max_iter, solution, parts, len(solution.history["total"]))
-    settings.checkpoint.begin(stage, loop.restore)
-    while not loop.is_over():
-        value = update()
-        settings.on_iteration(stage, loop.done, value)
-        loop.settled = loop.last - value <= settings.tol * abs(value)
-        loop.done, loop.last = loop.done + 1, value
-        settings.checkpoint.keep(loop.state)
-    settings.checkpoint.end(loop.state)
-    if not loop.settled:
-        solution.unfinished.append(stage)
+    at: State = {"done": 0, "last": start, "settled": False}
+    first_line = len(solution.history["total"])  # of the history that is this loop's own
 
+    def is_over() -> bool:
+        return bool(at["settled"] or at["done"] >= settings.max_iter)
 
-@dataclass
-class _Loop:
-    """Where a loop stands, as a checkpoint keeps it."""
-
-    last: float
-    max_iter: int
-    solution: Solution
-    parts: Sequence[Part]
-    first_line: int  # of the history that is this loop's own
-    done: int = 0
-    settled: bool = False
-
-    def is_over(self) -> bool:
-        return self.settled or self.done >= self.max_iter
-
-    def state(self) -> State:
+    def state() -> State:
         """Everything that the next iteration depends on; when it is over, the result alone."""
-        head, history = self.solution.head, self.solution.history
-        parts = [part.state() for part in self.parts]
-        return {
-            "done": self.done,
-            "last": self.last,
-            "settled": self.settled,
+        head, kept = solution.head, [part.state() for part in parts]
+        lines = [values[first_line:] for values in solution.history.values()]
+        return at | {
             "head": [head.beta.detach(), head.intercept.detach(), head.converged],
-            "history": torch.tensor(
-                [values[self.first_line :] for values in history.values()], dtype=torch.float64
-            ),
-            "parts": [part | {"memory": {}} for part in parts] if self.is_over() else parts,
+            "history": torch.tensor(lines, dtype=torch.float64),
+            "parts": [part | {"memory": {}} for part in kept] if is_over() else kept,
         }
 
-    def restore(self, state: State) -> None:
-        """Go on from a state."""
-        self.done, self.last, self.settled = state["done"], state["last"], state["settled"]
+    def restore(state: State) -> None:
+        at.update((name, state[name]) for name in at)
         beta, intercept, converged = state["head"]
-        self.solution.head = Head(beta, intercept, converged).to(self.solution.head.beta.device)
+        solution.head = Head(beta, intercept, converged).to(solution.head.beta.device)
         lines = state["history"].tolist()
-        for values, own in zip(self.solution.history.values(), lines, strict=True):
-            values[self.first_line :] = own
-        for part, kept in zip(self.parts, state["parts"], strict=True):
+        for values, own in zip(solution.history.values(), lines, strict=True):
+            values[first_line:] = own
+        for part, kept in zip(parts, state["parts"], strict=True):
             part.restore(kept)
+
+    settings.checkpoint.begin(stage, restore)
+    while not is_over():
+        value = update()
+        settings.on_iteration(stage, at["done"], value)
+        at["settled"] = at["last"] - value <= settings.tol * abs(value)
+        at["done"], at["last"] = at["done"] + 1, value
+        settings.checkpoint.keep(state)
+    settings.checkpoint.end(state)
+    if not at["settled"]:
+        solution.unfinished.append(stage)
