@@ -21,7 +21,7 @@ from stablepred.sample import Sample
 PATIENCE = 3  # steps of the path without a lower held-out loss before it ends
 SHARES = (0.0, 0.3, 0.5, 0.7)  # of boosting in the mixture
 SHARE_ERRORS = 1.0  # standard errors by which boosting must lower the held-out loss
-CLEARLY = 2.0  # standard errors by which products must lower the held-out loss
+CLEARLY = 2.0  # standard errors by which one held-out loss must differ from another
 
 
 class Form(Protocol):
@@ -206,6 +206,6 @@ def _take_step(family: Family, sample: Sample, step: int) -> Any:
 def _move_to_usual(folds: Folds, losses: Sequence[Tensor], best: int, usual: int) -> int:
     """The best step, or a weaker penalty up to the usual one if that is not clearly worse."""
     for step in range(min(usual, len(losses) - 1), best, -1):
-        if not folds.exceeds(losses[step] - losses[best], 1.0):
+        if not folds.exceeds(losses[step] - losses[best], CLEARLY):
             return step
     return best
