@@ -48,7 +48,7 @@ def deep_model(head="embedding", n=60, p=3, seed=0):
         coef_=rng.normal(size=(1, width)),
         intercept_=np.array([0.7]),
         encoders_=[layers],
-        head=head,
+        head_=head,
         sample_weight_=rng.random(n) + 0.5,
         n_features_in_=p,
     )
@@ -188,7 +188,7 @@ def test_a_fitted_model_counts_with_its_own_norms():
 def test_a_head_on_the_features_is_a_linear_model():
     model, x = deep_model(head="features"), rows()
     linear = SimpleNamespace(**{**vars(model), "encoders_": []})
-    del linear.head
+    del linear.head_
     assert risk_bound(model, x) == risk_bound(linear, x)
     beta = np.append(model.coef_[0], 0.7)
     expected = rademacher_term(60, 3, beta_l2_bound=beta @ beta, beta_l1_bound=np.abs(beta).sum())
