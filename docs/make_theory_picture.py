@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 
 from stablepred import theory
-from stablepred.theory.arrangements import enumerate_alphas
+from stablepred.theory.alpha import enumerate_alphas
 
 PICTURE = Path(__file__).parent / "images" / "theory.png"
 

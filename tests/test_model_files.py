@@ -558,21 +558,6 @@ def test_no_stored_file_is_a_pickle_or_an_archive(path):
 # --- files in the file system ---
 
 
-def test_a_link_stays_and_the_file_it_points_to_is_replaced(tmp_path):
-    (tmp_path / "real").write_text("text")
-    (tmp_path / "model").symlink_to(tmp_path / "real")
-    Dichotomizer().save(tmp_path / "model")
-    assert (tmp_path / "model").is_symlink()
-    assert isinstance(stablepred.load(tmp_path / "real"), Dichotomizer)
-    assert isinstance(stablepred.load(tmp_path / "model"), Dichotomizer)
-
-
-def test_a_device_is_never_replaced():
-    with pytest.raises(InputError, match="not a regular file"):
-        Dichotomizer().save(os.devnull)
-    assert not os.path.isfile(os.devnull)
-
-
 def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
     path = tmp_path / ("m" * 255)
     Dichotomizer().save(path)

@@ -92,7 +92,6 @@ def test_maximum_imbalance_agrees_with_loops_over_pairs(seed):
 def test_maximum_imbalance_names_the_columns_of_a_frame():
     frame = pd.DataFrame({"a": [0, 0, 1, 1], "b": [0, 1, 0, 1], "c": [0, 1, 0, 1]})
     found = maximum_imbalance(frame, np.ones(4))
-    assert found == (1.0, "b", "c")
     assert (found.value, found.treatment, found.covariate) == (1.0, "b", "c")
 
 
@@ -177,11 +176,6 @@ def test_g_is_the_printed_formula(p):
     assert isinstance(imbalance_bound(p, 1), float)
 
 
-def test_g_is_one_where_all_comparisons_are_undefined():
-    assert imbalance_bound(3, 7) == 1
-    assert imbalance_bound(2, 3) == 1
-
-
 def test_g_keeps_its_digits_for_few_missing_patterns_of_many():
     assert imbalance_bound(80, 1) == pytest.approx(float(paper_g(80, 1)), rel=1e-15, abs=0)
     assert imbalance_bound(80, np.array([1]))[0] == imbalance_bound(80, 1)
@@ -233,7 +227,7 @@ def test_simulated_mean_is_below_g_and_repeats_with_its_seed():
 
 def test_simulation_in_chunks_is_the_same(monkeypatch):
     whole = imbalance_mean(6, 20, n_draws=20, random_state=0)
-    monkeypatch.setattr("stablepred.theory.arrangements.CHUNK", 7)
+    monkeypatch.setattr("stablepred.theory.alpha.CHUNK", 7)
     assert imbalance_mean(6, 20, n_draws=20, random_state=0) == whole
 
 

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from stablepred.theory.arrangements import enumerate_alphas
+from stablepred.theory.alpha import enumerate_alphas
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCRIPT = DOCS / "make_theory_picture.py"

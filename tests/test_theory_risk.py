@@ -48,7 +48,7 @@ def deep_model(head="embedding", n=60, p=3, seed=0):
         coef_=rng.normal(size=(1, width)),
         intercept_=np.array([0.7]),
         encoders_=[layers],
-        head=head,
+        head_=head,
         sample_weight_=rng.random(n) + 0.5,
         n_features_in_=p,
     )
@@ -188,7 +188,7 @@ def test_a_fitted_model_counts_with_its_own_norms():
 def test_a_head_on_the_features_is_a_linear_model():
     model, x = deep_model(head="features"), rows()
     linear = SimpleNamespace(**{**vars(model), "encoders_": []})
-    del linear.head
+    del linear.head_
     assert risk_bound(model, x) == risk_bound(linear, x)
     beta = np.append(model.coef_[0], 0.7)
     expected = rademacher_term(60, 3, beta_l2_bound=beta @ beta, beta_l1_bound=np.abs(beta).sum())
@@ -228,8 +228,6 @@ def test_scikit_learns_logistic_regression_has_a_bound_too():
 
 @pytest.mark.parametrize("head", ["embedding", "features"])
 def test_a_real_deep_classifier_has_finite_parts(head):
-    if not hasattr(stablepred, "DGBRClassifier"):
-        pytest.skip("DGBRClassifier is not there yet")
     x = rows(200, 4)
     y = (x[:, 0] + np.random.default_rng(1).random(200) > 0.8).astype(int)
     with warnings.catch_warnings():

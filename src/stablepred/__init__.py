@@ -10,6 +10,7 @@ from stablepred._lazy import attach as _attach
 from stablepred._version import __version__
 
 if _typing.TYPE_CHECKING:
+    from stablepred import baselines, data, exceptions, plotting, search, theory  # noqa: F401
     from stablepred.core.frozen import FrozenWeights
     from stablepred.evaluation.compare import compare
     from stablepred.evaluation.drop import explain_drop
@@ -61,26 +62,4 @@ __all__ = [
     "worst_error",
 ]
 
-__getattr__, __dir__ = _attach(
-    __name__,
-    {
-        "stablepred": "baselines data plotting search theory exceptions",
-        "stablepred.evaluation.compare": "compare",
-        "stablepred.evaluation.metrics": "average_error environment_errors error_interval "
-        "stability_error worst_error",
-        "stablepred.evaluation.drop": "explain_drop",
-        "stablepred.evaluation.price": "stability_price",
-        "stablepred.evaluation.reports": "stability_report stress_test",
-        "stablepred.io.save": "load",
-        "stablepred.models.balanced": "BalancedClassifier BalancedRegressor",
-        "stablepred.models.balancer": "GlobalBalancer",
-        "stablepred.models.dgbr": "DGBRClassifier",
-        "stablepred.models.dlr": "DLRClassifier",
-        "stablepred.models.gbr": "GBRClassifier",
-        "stablepred.models.selector": "StableFeatureSelector",
-        "stablepred.models.stable": "StableClassifier StableRegressor",
-        "stablepred.core.frozen": "FrozenWeights",
-        "stablepred.preprocessing": "Dichotomizer OverlapFilter",
-        "stablepred.tables.encoder": "TableEncoder",
-    },
-)
+__getattr__, __dir__ = _attach(__name__)

@@ -1,22 +1,26 @@
 """Public names that are imported when they are first used, so that importing a face is cheap."""
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from stablepred._extras import EXTRAS, require
 
 
-def attach(
-    face: str, modules: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` for the module ``face``.
 
-    ``modules`` maps a module to the names that the face takes from it, separated by spaces; the
-    names that it takes from itself are its submodules.
+    They offer what the module imports under ``if TYPE_CHECKING:``, which its source says once for
+    both; what it imports from itself are its submodules.
     """
-    homes = {name: module for module, names in modules.items() for name in names.split()}
+    module = sys.modules[face]
+    assert module.__spec__ is not None
+    source = module.__spec__.loader.get_source(face)  # type: ignore[union-attr]
+    blocks = [part for part in ast.parse(source).body if isinstance(part, ast.If)]
+    imports = [one for block in blocks for one in block.body if isinstance(one, ast.ImportFrom)]
+    homes = {alias.name: one.module or "" for one in imports for alias in one.names}
 
     def getattr_(name: str) -> Any:
         if name not in homes:
@@ -30,10 +34,7 @@ def attach(
             if package in EXTRAS:
                 require(package, f"{face}.{name}")  # says which extra has it
             raise
-        setattr(sys.modules[face], name, value)
+        setattr(module, name, value)
         return value
 
-    def dir_() -> list[str]:
-        return sorted({*vars(sys.modules[face]), *homes})
-
-    return getattr_, dir_
+    return getattr_, lambda: sorted({*vars(module), *homes})

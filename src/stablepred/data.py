@@ -34,18 +34,4 @@ __all__ = [
     "read_table",
 ]
 
-__getattr__, __dir__ = _attach(
-    __name__,
-    {
-        "stablepred.tables.datasets": "DATASETS Dataset load_dataset",
-        "stablepred.tables.engines": "predict_table",
-        "stablepred.tables.files": "read_table",
-        "stablepred.tables.counting": "PatternCounts count_patterns",
-        "stablepred.tables.encoder": "TableEncoder",
-        "stablepred.tables.table_model": "TableModel fit_table",
-        "stablepred.worlds.continuous": "ContinuousWorld",
-        "stablepred.worlds.environment": "Environment",
-        "stablepred.worlds.selection": "biased_sample deliverable_rows",
-        "stablepred.worlds.synthetic": "SyntheticWorld",
-    },
-)
+__getattr__, __dir__ = _attach(__name__)

@@ -1,9 +1,7 @@
 """One fit by several processes, each with its own rows.
 
-Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. The losses
-are sums over rows, and only such sums travel: every process ends up with the model that one
-process with all rows would have fitted, up to the rounding of sums, and with the weights of its
-own rows.
+Started by ``torchrun``, every process reads its own rows and calls :func:`fit_shard`. Only sums
+over rows travel: every process ends up with the model of a fit on all rows, up to rounding.
 """
 
 import itertools
@@ -49,9 +47,8 @@ def fit_shard(
     """Fit an estimator together with the other processes, each on its own rows.
 
     Every process of the group calls this with the same estimator and the same columns. The fitted
-    attributes are those of a fit on all rows, the same on every process, but ``sample_weight_``
-    (``weights_`` of a balancer) has the rows of this one. The intervals of ``feature_effects_`` and
-    the folds on which ``"auto"`` is chosen are drawn again for each number of processes.
+    attributes are those of a fit on all rows, but ``sample_weight_`` (``weights_`` of a balancer)
+    has the rows of this process. Intervals and folds are drawn again for each number of processes.
 
     Parameters
     ----------
@@ -60,8 +57,7 @@ def fit_shard(
     X, y, sample_weight : array-like
         The rows of this process, at least 3 of them; ``y`` is not needed by a balancer.
     timeout : float, default=600.0
-        Seconds to wait for the other processes before the fit is given up. The slowest process
-        must do its part of one evaluation in that time.
+        Seconds in which the slowest process must do its part of one evaluation.
 
     Returns
     -------
@@ -75,25 +71,19 @@ def fit_shard(
     ShardError
         On the processes that are left, when one has failed or does not answer.
     """
-    _join_processes(timeout)
+    if not dist.is_available():
+        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
+    if not dist.is_initialized():  # start it from what torchrun has set
+        if "RANK" not in os.environ:
+            raise InputError(
+                "fit_shard needs several processes. Start the script with 'torchrun "
+                "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
+            )
+        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
     with _shards(timeout) as shards:
         _check_together(shards, estimator, X, y)
         with row_shards(shards):
             return estimator.fit(X, y, sample_weight)
-
-
-def _join_processes(timeout: float) -> None:
-    """Start torch.distributed from what torchrun has set, unless it runs already."""
-    if not dist.is_available():
-        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
-    if dist.is_initialized():
-        return
-    if "RANK" not in os.environ:
-        raise InputError(
-            "fit_shard needs several processes. Start the script with 'torchrun "
-            "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
-        )
-    dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
 
 
 @contextmanager
@@ -105,21 +95,17 @@ def _shards(timeout: float) -> Iterator[Shards]:
     store = dist.distributed_c10d.PrefixStore(f"stablepred/{next(_fits)}", store)
     try:
         yield shards
-    except ShardError as error:
-        _leave(shards, store, "")
-        raise ShardError(_call_roll(shards, store, timeout)) from error
     except BaseException as error:
-        _leave(shards, store, f"failed with {type(error).__name__}: {error}")
+        is_of_another = isinstance(error, ShardError)
+        word = "" if is_of_another else f"failed with {type(error).__name__}: {error}"
+        with suppress(RuntimeError):  # where no word can be left, the others see silence
+            store.set(str(shards.rank), word)
+        dist.destroy_process_group(shards.group)  # so that none goes on waiting
+        shards.group = None
+        if is_of_another:
+            raise ShardError(_call_roll(shards, store, timeout)) from error
         raise
     dist.destroy_process_group(shards.group)
-
-
-def _leave(shards: Shards, store: Any, word: str) -> None:
-    """Leave word for the others, and close the connections, so that none goes on waiting."""
-    with suppress(RuntimeError):  # where that is not possible, they see silence
-        store.set(str(shards.rank), word)
-    dist.destroy_process_group(shards.group)
-    shards.group = None
 
 
 def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
@@ -133,13 +119,10 @@ def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
             time.sleep(0.05)
     silence = "does not answer, it has ended or hangs (see its own output)"
     failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
-    silent = [f"rank {rank} {silence}" for rank in others if rank not in words]
+    failed = failed or [f"rank {rank} {silence}" for rank in others if rank not in words]
     slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
-    found = "; ".join(failed or silent) or slow
+    found = "; ".join(failed) or slow
     return f"the fit on {shards.size} row shards was given up on rank {shards.rank}: {found}."
-
-
-# --- what must be the same, or there, on every process ---
 
 
 def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
@@ -156,36 +139,19 @@ def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
         raise InputError(" ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text))
     for what in ("parameters", "columns"):
         for rank, note in enumerate(notes):
-            pairs = itertools.zip_longest(note[what], notes[0][what])
-            differing = [
-                f"{here!r} where rank 0 has {first!r}" for here, first in pairs if here != first
-            ]
-            if differing:
-                raise InputError(
-                    f"every shard needs the same {what}, but rank {rank} has {differing[0]}."
-                )
+            for here, first in itertools.zip_longest(note[what], notes[0][what]):
+                if here != first:
+                    raise InputError(
+                        f"every shard needs the same {what}, but rank {rank} has {here!r} where "
+                        f"rank 0 has {first!r}."
+                    )
 
 
 def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     """Columns and parameters of this process, once they and its rows can be used."""
-    _check_supported(estimator)
-    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise InputError(
-            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
-        )
-    probe = type(estimator)()
-    outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
-    validate(probe, X, *outcome, ensure_min_samples=3)
-    names = column_names(probe, probe.n_features_in_)
-    parameters = {k: v for k, v in estimator.get_params().items() if k != "random_state"}
-    kind = type(estimator).__name__
-    return {"columns": names, "parameters": [kind, *(f"{k}={v!r}" for k, v in parameters.items())]}
-
-
-def _check_supported(estimator: Any) -> None:
     if not isinstance(estimator, SUPPORTED):
-        names = ", ".join(kind.__name__ for kind in SUPPORTED)
-        raise InputError(f"fit_shard fits {names}, not {type(estimator).__name__}.")
+        fitted = ", ".join(kind.__name__ for kind in SUPPORTED)
+        raise InputError(f"fit_shard fits {fitted}, not {type(estimator).__name__}.")
     estimator._check_parameters()
     wanted = {"order": (1,), "dichotomize": ("mean", None), "checkpoint": (None,)}
     for name, allowed in wanted.items():
@@ -195,3 +161,13 @@ def _check_supported(estimator: Any) -> None:
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
+    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
+        raise InputError(
+            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
+        )
+    probe = type(estimator)()
+    outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
+    validate(probe, X, *outcome, ensure_min_samples=3)
+    names = column_names(probe, probe.n_features_in_)
+    given = [f"{k}={v!r}" for k, v in estimator.get_params().items() if k != "random_state"]
+    return {"columns": names, "parameters": [type(estimator).__name__, *given]}

@@ -110,19 +110,14 @@ def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[fl
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
-    if median == distinct[-1]:  # nothing lies above it; the split goes just below
-        return halfway(distinct[-2], distinct[-1]), 0.0
-    return median, 0.0
+    # Where nothing lies above it, the split goes just below.
+    return (halfway(*distinct[-2:]) if median == distinct[-1] else median), 0.0
 
 
 def sums_within(
     x: FloatArray, count: FloatArray, low: FloatArray, high: FloatArray
 ) -> tuple[FloatArray, FloatArray, float]:
-    """Sums over rows from which the cuts at the mean follow, given the columns' ranges.
-
-    Each column's weighted sum in units that keep it within the range of doubles, its number of
-    values strictly inside the range, and the total weight.
-    """
+    """Scaled sums of the columns, counts strictly inside their ranges, and the total weight."""
     _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
     between = ((x > low) & (x < high)).sum(axis=0)
     return count @ np.ldexp(x, -exponent), between, float(count.sum())

@@ -14,9 +14,4 @@ if _typing.TYPE_CHECKING:
 
 __all__ = ["StableSearchCV"]
 
-__getattr__, __dir__ = _attach(
-    __name__,
-    {
-        "stablepred.validation.search": "StableSearchCV",
-    },
-)
+__getattr__, __dir__ = _attach(__name__)

@@ -53,11 +53,6 @@ def test_the_start_depends_on_the_generator_alone():
     assert not torch.equal(one.encoder[0][0], network(seed=4).encoder[0][0])
 
 
-def test_penalised_matrices_are_those_of_encoder_and_decoder_without_biases():
-    net = network((4, 3))
-    assert [tuple(matrix.shape) for matrix in net.matrices()] == [(4, 5), (3, 4), (4, 3), (5, 4)]
-
-
 def test_a_network_is_rebuilt_from_what_it_lists():
     net = network((4, 3))
     rebuilt = net.rebuild(net.parameters())

@@ -123,14 +123,10 @@ def test_with_equal_mass_reconstruction_and_norm_are_n_times_those_of_the_paper(
 
 def test_the_sum_of_weights_costs_nothing_at_mean_one():
     sample, w, _, _ = make_problem(None)
-    value, slope = objective.weight_sum(sample, w / (sample.mass @ w))
+    at_mean_one = w / (sample.mass @ w)
+    value, slope = objective.terms_of_weights(sample, at_mean_one, None, None)["weight_sum"]
     assert float(value) == pytest.approx(0, abs=1e-30)
     assert float(slope.abs().max()) == pytest.approx(0, abs=1e-14)
-
-
-def test_the_squared_norm_adds_the_squares_of_all_entries():
-    matrices = [torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[-5.0]])]
-    assert float(objective.squared_norm(matrices)) == 1 + 4 + 9 + 16 + 25
 
 
 # --- gradients ---

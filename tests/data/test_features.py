@@ -80,15 +80,6 @@ def test_a_feature_that_varies_never_becomes_constant(strategy):
         assert set(binary.ravel()) == {0.0, 1.0}
 
 
-def test_rows_of_weight_zero_do_not_move_the_threshold():
-    x = np.array([1.0, 2.0, 3.0, 1000.0])[:, None]
-    for strategy in ("mean", "median"):
-        with_row = Dichotomizer(strategy=strategy).fit(x, sample_weight=[1, 1, 1, 0])
-        without = Dichotomizer(strategy=strategy).fit(x[:3])
-        assert with_row.thresholds_ == without.thresholds_
-        np.testing.assert_array_equal(with_row.transform(x), without.transform(x))
-
-
 def test_new_rows_are_cut_at_the_thresholds_of_training():
     cut = Dichotomizer().fit([[0.0], [10.0], [2.0]])
     assert cut.transform([[3.9], [4.1], [-100.0]]).ravel().tolist() == [0, 1, 0]

@@ -74,14 +74,6 @@ def test_a_rate_of_one_half_can_deliver_the_whole_table(table):
     assert sorted(environment.X.index) == list(table.index)
 
 
-def test_the_same_seed_selects_the_same_rows(table):
-    first, again, other = (
-        biased_sample(table, "y", ["b"], 0.8, 100, random_state=seed) for seed in (1, 1, 2)
-    )
-    pd.testing.assert_frame_equal(first.X, again.X)
-    assert not first.X.index.equals(other.X.index)
-
-
 def test_the_name_says_the_rate_unless_given(table):
     assert biased_sample(table, "y", ["b"], 0.8, 10).name == "r=0.8"
     assert biased_sample(table, "y", ["b"], 0.8, 10, name="north").name == "north"

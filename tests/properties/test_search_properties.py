@@ -19,8 +19,7 @@ from stablepred.validation.environments import (
     resampling_weights,
     validation_environments,
 )
-from stablepred.validation.folds import Rows, split
-from stablepred.validation.noisy import select_noisy
+from stablepred.validation.folds import Rows, select_noisy, split
 from stablepred.validation.scoring import EnvironmentScorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")

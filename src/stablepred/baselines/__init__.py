@@ -20,13 +20,4 @@ __all__ = [
     "SRDOBalancer",
 ]
 
-__getattr__, __dir__ = _attach(
-    __name__,
-    {
-        "stablepred.baselines.anchor": "AnchorRegressor",
-        "stablepred.baselines.dro": "DROClassifier DRORegressor",
-        "stablepred.baselines.dwr": "DWRBalancer",
-        "stablepred.baselines.group_dro": "GroupDROClassifier",
-        "stablepred.baselines.srdo": "SRDOBalancer",
-    },
-)
+__getattr__, __dir__ = _attach(__name__)

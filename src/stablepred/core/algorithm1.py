@@ -6,11 +6,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
 from stablepred.core.descent import Block, Evaluate
 from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head, fit_head, zero_head
-from stablepred.core.loop import Settings, Solution, repeat
+from stablepred.core.loop import Settings, Solution, State, repeat
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import (
     NetworkLoss,

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
 from stablepred.core.lbfgs import Memory, Summed
 from stablepred.core.line_search import Trial, strong_wolfe
+from stablepred.core.loop import State
 
 # The function at the variables as they are now, and its gradient in each of them.
 Evaluate = Callable[[], tuple[Tensor, Sequence[Tensor]]]
@@ -18,11 +18,9 @@ FIRST_STEP = 0.01  # of the length of the variables, before anything is known of
 
 
 class Block:
-    """Variables that are updated together while the others stay fixed.
+    """Variables that are updated together, with a curvature memory that lives as long as they do.
 
-    The curvature memory lives as long as the block, so that alternating between blocks does not
-    start each one afresh. ``total`` adds up inner products where the variables belong to rows, of
-    which other processes may hold more.
+    ``total`` adds up inner products where the variables belong to rows of several processes.
     """
 
     def __init__(
@@ -35,19 +33,12 @@ class Block:
         parts = self._point.split([variable.numel() for variable in variables])
         for variable, part in zip(variables, parts, strict=True):
             variable.data = part.view(variable.shape)
-        self._forget()
-        self._here: Trial | None = None  # the function where the last call ended
-
-    def _forget(self) -> None:
         self._memory = Memory(self._point, self._summed)
+        self._here: Trial | None = None  # the function where the last call ended
 
     @torch.no_grad()
     def lower(self, evaluate: Evaluate, *, again: bool = False) -> float:
-        """Take up to ``steps`` steps, each to a lower value, and return the last one.
-
-        ``again`` says that the function is the same as in the last call, and that only ``move_to``
-        or ``restore`` moved the variables since.
-        """
+        """Take up to ``steps`` steps, each to a lower value; ``again``: the same function."""
         here = self._here if again and self._here is not None else self._evaluate(evaluate)
         for _ in range(self.steps):
             direction, slope = self._memory.direction(here.gradient)
@@ -58,7 +49,8 @@ class Block:
             if there.step == 0:
                 if not len(self._memory):
                     break
-                self._forget()  # what is remembered misleads: go straight down once
+                # What is remembered misleads: go straight down once.
+                self._memory = Memory(self._point, self._summed)
             elif there.slope - slope > 1e-10 * -slope:  # the function curves upwards
                 self._memory.add(there.step * direction, there.gradient - here.gradient)
             here = there
@@ -79,7 +71,12 @@ class Block:
             torch.add(origin, direction, alpha=step, out=self._point)
             return self._evaluate(evaluate, step, direction)
 
-        found = strong_wolfe(at, start, 1.0 if len(self._memory) else self._first_step(direction))
+        first = 1.0
+        if not len(self._memory):
+            squares = torch.stack([self._point @ self._point, direction @ direction])
+            length, ahead = self._summed(squares).sqrt().tolist()
+            first = min(1.0, FIRST_STEP * max(1.0, length) / ahead)
+        found = strong_wolfe(at, start, first)
         torch.add(origin, direction, alpha=found.step, out=self._point)
         return found
 
@@ -91,11 +88,6 @@ class Block:
         slope = math.nan if direction is None else float(self._summed(gradient @ direction))
         return Trial(step, float(value), slope, gradient)
 
-    def _first_step(self, direction: Tensor) -> float:
-        squares = torch.stack([self._point @ self._point, direction @ direction])
-        length, ahead = self._summed(squares).sqrt().tolist()
-        return float(min(1.0, FIRST_STEP * max(1.0, length) / ahead))
-
     def state(self) -> State:
         """Everything that the next call of ``lower`` depends on."""
         return {"variables": self.variables, "memory": self._memory.state()}
@@ -106,6 +98,6 @@ class Block:
             if variable.shape != value.shape:
                 raise ValueError(f"a variable of shape {tuple(variable.shape)} was expected")
         self.move_to(state["variables"])
-        self._forget()
+        self._memory = Memory(self._point, self._summed)
         if state["memory"]:
             self._memory.restore(state["memory"])

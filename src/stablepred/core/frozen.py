@@ -57,8 +57,7 @@ def fit_under_fixed_weights(
 ) -> Solution:
     """Go on from a solution under its weights; L_Bal and the terms of W leave the objective."""
     assert solution.network is not None
-    free = solution.network.copy()
-    matrix_bounds = None
+    free, matrix_bounds = solution.network.copy(), None
     strengths = replace(settings.strengths, balance=0.0, weight_l2=0.0, weight_sum=0.0)
     if frozen.reduced:
         own = [float(weight.square().sum()) for weight, _ in free.encoder]

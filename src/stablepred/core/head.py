@@ -3,11 +3,10 @@
     min over beta, b:  sum_i v_i loss(z_i beta + b, y_i)
                        + lambda_4 ||beta||^2 + lambda_5 ||beta||_1
 
-Proximal Newton: each step replaces the loss by its quadratic expansion, which needs one weighted
-Gram matrix, and hands the small lasso problem that is left to scikit-learn's coordinate descent,
-which gives exact zeros. A step is taken only as far as it lowers the objective. Where predictions
-are nearly certain the expansion is too flat to be of use; then the curvature is replaced by its
-upper bound, whose step always lowers the objective.
+Proximal Newton: each step replaces the loss by its quadratic expansion and hands the small lasso
+problem that is left to scikit-learn's coordinate descent, which gives exact zeros. A step is taken
+only as far as it lowers the objective. Where predictions are nearly certain the expansion is too
+flat; then the curvature is replaced by its upper bound, whose step always lowers the objective.
 """
 
 from dataclasses import dataclass
@@ -91,10 +90,7 @@ def fit_head(
     max_iter: int = 100,
     tol: float = 1e-12,
 ) -> Head:
-    """Minimise the head's objective from ``start``; the objective never rises.
-
-    ``z`` are the columns that beta multiplies, ``v`` the mass of the sample's rows.
-    """
+    """Minimise the head's objective over ``z`` under row weights ``v``; it never rises."""
     head = zero_head(z) if start is None else start
     # (d, n): narrow matrices are multiplied faster this way.
     problem = HeadProblem(sample, z.T.contiguous(), v, l2, l1, fit_intercept, outcome)
@@ -110,26 +106,20 @@ def fit_head(
                 break
         head = chosen
         # On separable data without a penalty the coefficients would otherwise grow for ever.
-        certain = _is_certain(problem, head)
+        sure = outcome.is_certain(problem.scores(head), sample.y)
+        certain = bool(sample.shards.smallest(sure.double().min()))
         if best - value <= tol * value.abs() or certain:
             return Head(head.beta, head.intercept, converged=not certain)
         best = value
     return Head(head.beta, head.intercept, converged=False)
 
 
-def _is_certain(problem: HeadProblem, head: Head) -> bool:
-    """Whether no row's prediction can get any better."""
-    certain = problem.outcome.is_certain(problem.scores(head), problem.sample.y)
-    return bool(problem.sample.shards.smallest(certain.double().min()))
-
-
 def _newton_proposal(problem: HeadProblem, head: Head, bounded: bool) -> Head:
     """Minimiser of the quadratic expansion of the loss (or of its bound) plus the penalties."""
     z, y, v, outcome = problem.z, problem.sample.y, problem.v, problem.outcome
     scores = problem.scores(head)
-    curvature = v * outcome.bound  # (n,)
-    if not bounded:
-        curvature = v * outcome.curvature(scores, y).clamp_min(1e-10)
+    bound = outcome.bound if bounded else outcome.curvature(scores, y).clamp_min(1e-10)
+    curvature = v * bound  # (n,)
     residual = -v * outcome.slopes(scores, y)  # (n,) minus the gradient in the scores
     weight, first, misses = problem.sample.totals(curvature.sum(), z @ curvature, residual.sum())
     centre = first / weight if problem.fit_intercept else torch.zeros_like(head.beta)
@@ -159,8 +149,7 @@ def _small_elastic_net(
     # The same problem as least squares with as many rows as columns: H = R'R, q = R't.
     root = (values.sqrt()[:, None] * vectors.T).cpu().numpy()  # (d', d)
     response = ((vectors.T @ target) / values.sqrt()).cpu().numpy()  # (d',)
-    strength = l1 + 2 * l2
-    scale = np.sqrt(len(root))
+    strength, scale = l1 + 2 * l2, np.sqrt(len(root))
     with config_context(skip_parameter_validation=True):  # it takes longer than the descent
         _, coefficients, _ = enet_path(
             np.asfortranarray(root * scale),
@@ -183,12 +172,9 @@ def _line_search(
     """The longest halved step from ``old`` towards ``new`` that lowers the objective."""
     step, trial = 1.0, new  # at a full step the zeros of the proposal stay exact zeros
     while step > 1e-8:
-        value = problem.value(trial)
-        if value <= best:
+        if (value := problem.value(trial)) <= best:
             return trial, value, step
         step /= 2
-        trial = Head(
-            old.beta + step * (new.beta - old.beta),
-            old.intercept + step * (new.intercept - old.intercept),
-        )
+        beta = old.beta + step * (new.beta - old.beta)
+        trial = Head(beta, old.intercept + step * (new.intercept - old.intercept))
     return old, best, 0.0

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
+from stablepred.core.loop import State
 
 Products = NDArray[np.float64]  # of all pairs of vectors in the basis
 Summed = Callable[[Tensor], Tensor]  # products over the entries at hand -> over all entries
@@ -43,20 +43,14 @@ class Memory:
         """Where to go from a point with this gradient, and the slope there."""
         self._basis[0] = gradient
         used = 1 + 2 * len(self._slots)
-        products = self._refresh(used)
-        coefficients = _two_loops(products, self._slots)
-        slope = float(products[0] @ coefficients)
-        direction = torch.from_numpy(coefficients).to(gradient.device) @ self._basis[:used]
-        return direction, slope
-
-    def _refresh(self, used: int) -> Products:
-        """Inner products of the basis, after the gradient and the newest pair have changed."""
+        basis, products = self._basis[:used], self._products[:used, :used]
+        # The gradient and the newest pair have changed.
         changed = [0, *(slot + shift for slot in self._slots[-1:] for shift in (0, 1))]
-        basis = self._basis[:used]
         columns = self._summed(basis @ basis[changed].T).cpu().numpy()  # (used, 1 or 3)
-        self._products[:used, changed] = columns
-        self._products[changed, :used] = columns.T
-        return self._products[:used, :used]
+        products[:, changed], products[changed] = columns, columns.T
+        coefficients = _two_loops(products, self._slots)
+        direction = torch.from_numpy(coefficients).to(gradient.device) @ basis
+        return direction, float(products[0] @ coefficients)
 
     def state(self) -> State:
         """The pairs and their inner products."""

@@ -21,12 +21,8 @@ class Trial(NamedTuple):
 
 
 def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Trial:
-    """A point that is clearly lower and less steep, else the lowest one, else ``start`` itself.
-
-    ``low`` is the lowest point so far; once a point beyond the minimum is known, ``high``, the
-    minimum lies between them.
-    """
-    low, high = start, None
+    """A point that is clearly lower and less steep, else the lowest one, else ``start`` itself."""
+    low, high = start, None  # the lowest point; one beyond the minimum, once it is known
     for _ in range(MOST_TRIALS):
         trial = at(step)
         enough = trial.value <= start.value + DECREASE * trial.step * start.slope
@@ -40,25 +36,15 @@ def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Tri
             if trial.slope * ahead >= 0:
                 high = low
             low, last = trial, low
-        if high is None:
-            step = _beyond(last, low)
-        elif abs(high.step - low.step) <= 1e-9 * max(high.step, low.step):
+        if high is None:  # the function still falls
+            step = _clip(_cubic_minimum(last, low), 1.1 * low.step, 10 * low.step)
+            continue
+        left, right = sorted((low.step, high.step))
+        if right - left <= 1e-9 * right:
             break
-        else:
-            step = _between(low, high)
+        margin = 0.1 * (right - left)
+        step = _clip(_cubic_minimum(low, high), left + margin, right - margin)
     return low
-
-
-def _beyond(last: Trial, trial: Trial) -> float:
-    """Where to look while the function still falls."""
-    return _clip(_cubic_minimum(last, trial), 1.1 * trial.step, 10 * trial.step)
-
-
-def _between(low: Trial, high: Trial) -> float:
-    """Where to look for a minimum that is known to lie between two points."""
-    left, right = sorted((low.step, high.step))
-    margin = 0.1 * (right - left)
-    return _clip(_cubic_minimum(low, high), left + margin, right - margin)
 
 
 def _cubic_minimum(a: Trial, b: Trial) -> float:

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import Checkpoint, State
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import TERMS, Strengths, Terms, weighted_sum
@@ -15,6 +14,20 @@ from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 
 OnIteration = Callable[[str, int, float], None]
+State = dict[str, Any]  # lists and dicts of tensors, numbers, booleans and None
+
+
+class Checkpoint:
+    """Keeps nothing. Each loop of a fit calls ``begin``, ``keep`` after iterations, and ``end``."""
+
+    def begin(self, stage: str, restore: Callable[[State], None]) -> None:
+        """Hand the state that an earlier run left of this loop, if it did, to ``restore``."""
+
+    def keep(self, state: Callable[[], State]) -> None:
+        """An iteration is done."""
+
+    def end(self, state: Callable[[], State]) -> None:
+        """The loop is done; its state is its result."""
 
 
 @dataclass(frozen=True)
@@ -68,62 +81,40 @@ def repeat(
     parts: Sequence[Part],
     start: float = float("inf"),
 ) -> None:
-    """Update until the objective settles or ``max_iter`` is reached.
+    """Update ``parts`` and the solution's head until the objective settles, or ``max_iter``."""
+    at: State = {"done": 0, "last": start, "settled": False}
+    first_line = len(solution.history["total"])  # of the history that is this loop's own
 
-    ``update`` returns the objective; ``parts`` are the variables that it changes, besides the head
-    of the solution. One iteration is one update of a block, of several L-BFGS steps.
-    """
-    loop = _Loop(start, settings.max_iter, solution, parts, len(solution.history["total"]))
-    settings.checkpoint.begin(stage, loop.restore)
-    while not loop.is_over:
-        value = update()
-        settings.on_iteration(stage, loop.done, value)
-        loop.settled = loop.last - value <= settings.tol * abs(value)
-        loop.done, loop.last = loop.done + 1, value
-        settings.checkpoint.keep(loop.state)
-    settings.checkpoint.end(loop.state)
-    if not loop.settled:
-        solution.unfinished.append(stage)
+    def is_over() -> bool:
+        return bool(at["settled"] or at["done"] >= settings.max_iter)
 
-
-@dataclass
-class _Loop:
-    """Where a loop stands, as a checkpoint keeps it."""
-
-    last: float
-    max_iter: int
-    solution: Solution
-    parts: Sequence[Part]
-    first_line: int  # of the history that is this loop's own
-    done: int = 0
-    settled: bool = False
-
-    @property
-    def is_over(self) -> bool:
-        return self.settled or self.done >= self.max_iter
-
-    def state(self) -> State:
+    def state() -> State:
         """Everything that the next iteration depends on; when it is over, the result alone."""
-        head, history = self.solution.head, self.solution.history
-        parts = [part.state() for part in self.parts]
-        return {
-            "done": self.done,
-            "last": self.last,
-            "settled": self.settled,
+        head, kept = solution.head, [part.state() for part in parts]
+        lines = [values[first_line:] for values in solution.history.values()]
+        return at | {
             "head": [head.beta.detach(), head.intercept.detach(), head.converged],
-            "history": torch.tensor(
-                [values[self.first_line :] for values in history.values()], dtype=torch.float64
-            ),
-            "parts": [part | {"memory": {}} for part in parts] if self.is_over else parts,
+            "history": torch.tensor(lines, dtype=torch.float64),
+            "parts": [part | {"memory": {}} for part in kept] if is_over() else kept,
         }
 
-    def restore(self, state: State) -> None:
-        """Go on from a state."""
-        self.done, self.last, self.settled = state["done"], state["last"], state["settled"]
+    def restore(state: State) -> None:
+        at.update((name, state[name]) for name in at)
         beta, intercept, converged = state["head"]
-        self.solution.head = Head(beta, intercept, converged).to(self.solution.head.beta.device)
+        solution.head = Head(beta, intercept, converged).to(solution.head.beta.device)
         lines = state["history"].tolist()
-        for values, own in zip(self.solution.history.values(), lines, strict=True):
-            values[self.first_line :] = own
-        for part, kept in zip(self.parts, state["parts"], strict=True):
+        for values, own in zip(solution.history.values(), lines, strict=True):
+            values[first_line:] = own
+        for part, kept in zip(parts, state["parts"], strict=True):
             part.restore(kept)
+
+    settings.checkpoint.begin(stage, restore)
+    while not is_over():
+        value = update()
+        settings.on_iteration(stage, at["done"], value)
+        at["settled"] = at["last"] - value <= settings.tol * abs(value)
+        at["done"], at["last"] = at["done"] + 1, value
+        settings.checkpoint.keep(state)
+    settings.checkpoint.end(state)
+    if not at["settled"]:
+        solution.unfinished.append(stage)

@@ -7,6 +7,7 @@ and a decoder with the same layers in reverse.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
@@ -15,12 +16,12 @@ from torch import Tensor
 Layer = tuple[Tensor, Tensor]  # A (d_out, d_in), b (d_out,)
 
 
+@dataclass(eq=False)
 class AutoEncoder:
     """Encoder and decoder as plain lists of layers."""
 
-    def __init__(self, encoder: list[Layer], decoder: list[Layer]) -> None:
-        self.encoder = encoder
-        self.decoder = decoder
+    encoder: list[Layer]
+    decoder: list[Layer]
 
     @classmethod
     def random(
@@ -31,10 +32,14 @@ class AutoEncoder:
         device: torch.device | str = "cpu",
     ) -> "AutoEncoder":
         """A network with layers of the widths ``hidden`` and N(0, 1) matrices, zero biases."""
+
+        def start(width_in: int, width_out: int) -> Layer:
+            weight = torch.randn(width_out, width_in, generator=generator, dtype=torch.float64)
+            return weight.to(device), torch.zeros(width_out, dtype=torch.float64, device=device)
+
         widths = [n_features, *hidden]
-        encoder = [_start(a, b, generator, device) for a, b in pairwise(widths)]
-        decoder = [_start(a, b, generator, device) for a, b in pairwise(widths[::-1])]
-        return cls(encoder, decoder)
+        encoder = [start(*ends) for ends in pairwise(widths)]
+        return cls(encoder, [start(*ends) for ends in pairwise(widths[::-1])])
 
     def encode(self, x: Tensor) -> Tensor:
         """phi(x): (n, p) -> (n, d)."""
@@ -54,23 +59,13 @@ class AutoEncoder:
         depth = len(self.encoder)
         return AutoEncoder(layers[:depth], layers[depth:])
 
-    def matrices(self) -> list[Tensor]:
-        """The matrices that lambda_7 penalises."""
-        return [weight for weight, _ in [*self.encoder, *self.decoder]]
-
     def to(self, device: torch.device | str) -> "AutoEncoder":
         """The same network on another device."""
-        return AutoEncoder(
-            [(weight.to(device), bias.to(device)) for weight, bias in self.encoder],
-            [(weight.to(device), bias.to(device)) for weight, bias in self.decoder],
-        )
+        return self.rebuild([tensor.to(device) for tensor in self.parameters()])
 
     def copy(self) -> "AutoEncoder":
         """A network with the same values in tensors of its own."""
-        return AutoEncoder(
-            [(weight.clone(), bias.clone()) for weight, bias in self.encoder],
-            [(weight.clone(), bias.clone()) for weight, bias in self.decoder],
-        )
+        return self.rebuild([tensor.clone() for tensor in self.parameters()])
 
     def widen(self, inputs: Tensor) -> "AutoEncoder":
         """The same network with more inputs, of which only those of the mask have any effect."""
@@ -94,14 +89,13 @@ class AutoEncoder:
         self, matrix_bounds: Sequence[float] | None, bias_bound: float | None
     ) -> "AutoEncoder":
         """The encoder pulled radially into ||A^(k)||_F^2 <= bound and ||b^(k)||_2 <= bound."""
-        encoder = []
-        for k, (weight, bias) in enumerate(self.encoder):
-            if matrix_bounds is not None:
-                weight = _pull_into(weight, matrix_bounds[k] ** 0.5)
-            if bias_bound is not None:
-                bias = _pull_into(bias, bias_bound)
-            encoder.append((weight, bias))
-        return AutoEncoder(encoder, self.decoder)
+        weights, biases = zip(*self.encoder, strict=True)
+        if matrix_bounds is not None:
+            pairs = zip(weights, matrix_bounds, strict=True)
+            weights = tuple(_pull_into(weight, bound**0.5) for weight, bound in pairs)
+        if bias_bound is not None:
+            biases = tuple(_pull_into(bias, bias_bound) for bias in biases)
+        return AutoEncoder(list(zip(weights, biases, strict=True)), self.decoder)
 
 
 def apply_layers(x: Tensor, layers: list[Layer]) -> Tensor:
@@ -116,13 +110,6 @@ def encode_from(before: Tensor, layers: list[Layer]) -> Tensor:
     for weight, bias in layers:
         hidden = torch.sigmoid(hidden @ weight.T + bias)
     return hidden
-
-
-def _start(
-    width_in: int, width_out: int, generator: torch.Generator, device: torch.device | str
-) -> Layer:
-    weight = torch.randn(width_out, width_in, generator=generator, dtype=torch.float64)
-    return weight.to(device), torch.zeros(width_out, dtype=torch.float64, device=device)
 
 
 def _pull_into(tensor: Tensor, radius: float) -> Tensor:

@@ -8,12 +8,11 @@
 paper's W is v = mass * w. On this scale ||W||^2 is sum_i mass_i w_i^2, and lambda_2 and lambda_3
 are the paper's divided by n. L_Bal is in ``stablepred.weights``.
 
-Every other term is one function: the penalties on beta are ``ridge`` and ``lasso`` in ``head.py``,
-the rest are here. A term that depends on the weights also returns its gradient in v.
-``NetworkLoss`` evaluates together the terms that depend on the network and the head.
+The penalties on beta are ``ridge`` and ``lasso`` in ``head.py``; the terms of the weights come with
+their gradients in v. ``NetworkLoss`` evaluates together what depends on the network and the head.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -47,45 +46,8 @@ TERMS = ("prediction", *Strengths.__dataclass_fields__)
 
 
 def weighted_sum(terms: Mapping[str, Tensor], strengths: Strengths) -> Tensor:
-    """L_mix, or the part of it that consists of the given terms."""
-    return torch.stack([_strength(strengths, name) * terms[name] for name in terms]).sum()
-
-
-def _strength(strengths: Strengths, name: str) -> float:
-    """The lambda of a term; L_Pre has none."""
-    return 1.0 if name == "prediction" else float(getattr(strengths, name))
-
-
-# --- the terms that depend on the weights: value, and gradient in v ---
-
-
-def prediction(sample: Sample, w: Tensor, row_losses: Tensor) -> tuple[Tensor, Tensor]:
-    """L_Pre = sum_i v_i loss_i (eq. 16)."""
-    return sample.total((sample.mass * w) @ row_losses), row_losses
-
-
-def reconstruction(sample: Sample, w: Tensor, row_errors: Tensor) -> tuple[Tensor, Tensor]:
-    """L_AE = sum_i mass_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18); numbers as 1/2 + x/6."""
-    return sample.total((sample.mass * w.square()) @ row_errors), 2 * w * row_errors
-
-
-def weight_l2(sample: Sample, w: Tensor) -> tuple[Tensor, Tensor]:
-    """||W||^2 as sum_i mass_i w_i^2."""
-    return sample.total((sample.mass * w) @ w), 2 * w
-
-
-def weight_sum(sample: Sample, w: Tensor) -> tuple[Tensor, Tensor]:
-    """(sum_i mass_i w_i - 1)^2."""
-    excess = sample.total((sample.mass * w).sum()) - 1
-    return excess.square(), 2 * excess * torch.ones_like(w)
-
-
-def squared_norm(matrices: Iterable[Tensor]) -> Tensor:
-    """Sum of squared Frobenius norms (lambda 7)."""
-    return torch.stack([matrix.square().sum() for matrix in matrices]).sum()
-
-
-# --- L_mix at a head and a network, as a function of the weights ---
+    """L_mix, or the part of it that consists of the given terms; L_Pre has no lambda."""
+    return torch.stack([getattr(strengths, name, 1.0) * terms[name] for name in terms]).sum()
 
 
 def row_losses_and_errors(
@@ -102,12 +64,22 @@ def row_losses_and_errors(
 def terms_of_weights(
     sample: Sample, w: Tensor, row_losses: Tensor | None, row_errors: Tensor | None
 ) -> dict[str, tuple[Tensor, Tensor]]:
-    """The terms of W except L_Bal, each with its gradient in v; only those with data given."""
-    terms = {"weight_l2": weight_l2(sample, w), "weight_sum": weight_sum(sample, w)}
+    """The terms of W except L_Bal, each with its gradient in v; only those with data given.
+
+    L_Pre = sum_i v_i loss_i (eq. 16),   ||W||^2 as sum_i mass_i w_i^2,
+    L_AE = sum_i mass_i w_i^2 ||x_i - x_hat_i||^2 (eq. 18), numbers as 1/2 + x/6
+    """
+    v = sample.mass * w
+    excess = sample.total(v.sum()) - 1
+    terms = {
+        "weight_l2": (sample.total(v @ w), 2 * w),
+        "weight_sum": (excess.square(), 2 * excess * torch.ones_like(w)),
+    }
     if row_losses is not None:
-        terms["prediction"] = prediction(sample, w, row_losses)
+        terms["prediction"] = sample.total(v @ row_losses), row_losses
     if row_errors is not None:
-        terms["reconstruction"] = reconstruction(sample, w, row_errors)
+        value = sample.total((sample.mass * w.square()) @ row_errors)
+        terms["reconstruction"] = value, 2 * w * row_errors
     return terms
 
 
@@ -118,16 +90,13 @@ def loss_of_weights(
     row_losses: Tensor | None = None,
     row_errors: Tensor | None = None,
 ) -> ValueAndGradient:
-    """L_mix as a function of w alone; without losses and errors, balance and penalties only.
-
-    The gradient is in v = mass * w.
-    """
+    """L_mix as a function of w alone, with its gradient in v = mass * w."""
 
     def loss(w: Tensor) -> tuple[Tensor, Tensor]:
         terms = {"balance": balance(sample.mass * w)}
         terms |= terms_of_weights(sample, w, row_losses, row_errors)
         values = {name: value for name, (value, _) in terms.items()}
-        slopes = {name: _strength(strengths, name) * slope for name, (_, slope) in terms.items()}
+        slopes = {name: getattr(strengths, name, 1.0) * slope for name, (_, slope) in terms.items()}
         gradient = slopes["balance"] + (slopes["weight_l2"] + slopes["weight_sum"])
         for name in ("prediction", "reconstruction"):
             gradient += slopes.get(name, 0.0)
@@ -146,24 +115,20 @@ def all_terms(
 ) -> Terms:
     """Every term of L_mix by name, before it is multiplied by its strength; L_Bal is given."""
     losses, errors = row_losses_and_errors(sample, head, network, outcome)
-    terms = {
-        name: value for name, (value, _) in terms_of_weights(sample, w, losses, errors).items()
-    }
+    of_weights = terms_of_weights(sample, w, losses, errors).items()
+    terms = {name: value for name, (value, _) in of_weights}
     terms |= {"balance": balance, "l2": ridge(head.beta), "l1": lasso(head.beta)}
     if network is not None:
-        terms["network_l2"] = squared_norm(network.matrices())
+        matrices = network.parameters()[::2]
+        terms["network_l2"] = torch.stack([matrix.square().sum() for matrix in matrices]).sum()
     return terms
-
-
-# --- L_mix at fixed weights, as a function of the network and the head ---
 
 
 class NetworkLoss:
     """L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 with its gradient.
 
-    Training an encoder is thousands of evaluations of this on few rows, where recording and
-    replaying the operations one by one would cost more than the operations. Matrices are stored as
-    (columns, rows): narrow matrices are multiplied two to three times as fast this way.
+    By hand, since recording the operations would cost more than they do on few rows. Matrices are
+    stored as (columns, rows): narrow matrices are multiplied two to three times as fast this way.
     """
 
     def __init__(

@@ -3,8 +3,8 @@
 import torch
 from torch import Tensor
 
-from stablepred.core.checkpoint import State
 from stablepred.core.descent import Block, Evaluate
+from stablepred.core.loop import State
 from stablepred.core.objective import ValueAndGradient
 from stablepred.sample import Sample
 
@@ -12,8 +12,8 @@ from stablepred.sample import Sample
 class RowWeights:
     """The weights of a sample's rows as omega, with omega^2 = mass * w (the paper's W).
 
-    Never negative, and never below the floor on the effective share: an update that would cross
-    it stops there, and from then on a penalty leads along the floor.
+    An update that would cross the floor on the effective share stops there; then a penalty leads
+    along the floor.
     """
 
     def __init__(self, sample: Sample, least_share: float) -> None:

@@ -1,11 +1,8 @@
 """Where the rows are: all in this process, or spread over several.
 
-Every loss is a sum over rows. A sample asks its ``Local`` or its ``Shards`` for the totals over all
-rows; nothing else knows of several processes. Weights stay with their rows: only sums travel.
-
-A gradient flows through ``totals`` unchanged, since each process wants the slope in its own rows.
-What every process has and every row depends on, such as a network, acts through all rows:
-``in_every_shard`` adds up the parts of its gradient.
+A sample asks its ``Local`` or ``Shards`` for totals over all rows; nothing else knows of several
+processes. A gradient flows through ``totals`` unchanged, since each process wants the slope in its
+own rows; for what all rows depend on, a network say, ``in_every_shard`` adds up its parts.
 """
 
 import hashlib
@@ -132,11 +129,9 @@ class Shards(Local):
         return answer.cpu().numpy()
 
     def _send(self, send: Any, *arguments: Any) -> None:
-        """Send and wait, but not for ever."""
+        """Send and wait; with a limit of its own also on a GPU, where an error would go unseen."""
         try:
-            work = send(*arguments, group=self.group, async_op=True)
-            # With a limit of its own this also waits on a GPU, where an error would go unseen.
-            work.wait(self.timeout)
+            send(*arguments, group=self.group, async_op=True).wait(self.timeout)
         except RuntimeError as error:
             raise ShardError(str(error)) from error
 

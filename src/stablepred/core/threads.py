@@ -1,7 +1,6 @@
 """One thread for small problems.
 
-A fit is thousands of small tensor operations. Shared out over threads each of them ends with a
-barrier, which costs more than the work itself, and ruinously more on a busy machine.
+A fit is thousands of small operations; a barrier of threads after each costs more than the work.
 """
 
 import threading
@@ -22,30 +21,20 @@ _own = threading.local()
 @contextmanager
 def threads_for(size: int) -> Iterator[None]:
     """Let torch use one thread while a problem of ``size`` entries is small; then as before."""
+    global _inside, _before
     if size >= LARGE or getattr(_own, "inside", False):
         yield
         return
-    _enter()
-    try:
-        yield
-    finally:
-        _leave()
-
-
-def _enter() -> None:
-    """One thread from here on: torch counts for each thread of Python, and for those to come."""
-    global _inside, _before
-    with _lock:
+    with _lock:  # torch counts for each thread of Python, and for those to come
         if _inside == 0:
             _before = torch.get_num_threads()
         _inside += 1
         torch.set_num_threads(1)
     _own.inside = True
-
-
-def _leave() -> None:
-    global _inside
-    with _lock:
-        _inside -= 1
-        torch.set_num_threads(_before)
-    _own.inside = False
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            torch.set_num_threads(_before)
+        _own.inside = False

@@ -24,9 +24,8 @@ def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | Non
 def new_file(path: PathLike, temporary: Path | None = None) -> Iterator[Path]:
     """Yield a name to write to; the file is at ``path`` when the block is done.
 
-    An older file stays until then, and for good when the block fails. Links are followed. While it
-    is written the file is called ``temporary``, where a killed process may have left something, or
-    else has a new name each time.
+    An older file stays until then, and for good when the block fails. Links are followed. What a
+    killed process left at ``temporary`` is replaced; without it the name is new each time.
     """
     target = check_file(path)
     temporary = temporary or _name_beside(target, target.suffix[:16])
@@ -79,7 +78,12 @@ def new_folder(path: PathLike) -> Iterator[Path]:
         if not target.exists():
             os.rename(new, target)
         elif not _exchange(new, target):
-            _replace_files(new, target)
+            names = sorted(os.listdir(new))
+            for name in names:
+                os.replace(new / name, target / name)
+            for name in set(os.listdir(target)) - set(names):
+                (target / name).unlink()
+            _sync_folder(target)
         _sync_folder(target.parent)
     finally:  # what is left there is the older folder, or an unfinished one
         shutil.rmtree(new, ignore_errors=True)
@@ -91,16 +95,6 @@ def _exchange(one: Path, other: Path) -> bool:
     with suppress(AttributeError, OSError, TypeError):  # a system without renameat2
         return bool(ctypes.CDLL(None).renameat2(*paths, RENAME_EXCHANGE) == 0)
     return False
-
-
-def _replace_files(new: Path, target: Path) -> None:
-    """Move the files of a folder into another one, and remove what else is there."""
-    names = sorted(os.listdir(new))
-    for name in names:
-        os.replace(new / name, target / name)
-    for name in set(os.listdir(target)) - set(names):
-        (target / name).unlink()
-    _sync_folder(target)
 
 
 def _name_beside(target: Path, suffix: str = "") -> Path:

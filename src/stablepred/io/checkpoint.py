@@ -1,7 +1,7 @@
 """Checkpoint files: what an unfinished fit has done so far, in the container of model files.
 
-A checkpoint is written under one fixed other name and then renamed, so that a process that is
-killed leaves the checkpoint before it, and at most one stray file, which the next write replaces.
+A checkpoint is written under one fixed other name, so that a process that is killed leaves the
+checkpoint before it, and at most one stray file, which the next write replaces.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ KIND = "checkpoint"
 
 
 def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
-    """Write ``content`` to ``path``, completely or not at all; CheckpointError where it cannot."""
+    """Write ``content`` to ``path``, completely or not at all."""
     arrays: Arrays = {}
     try:
         blob = pack(encode(content, KIND, arrays), arrays, KIND)

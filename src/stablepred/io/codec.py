@@ -15,7 +15,7 @@ import pandas as pd
 
 from stablepred.exceptions import InputError
 from stablepred.io.container import Arrays
-from stablepred.io.objects import build, find_class, not_stored
+from stablepred.io.objects import build, find_class
 
 DEEPEST = 32
 # Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
@@ -24,9 +24,6 @@ Key = str | int | float
 Part = dict[str, Any]
 SURROGATE = re.compile("[\ud800-\udfff]")
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-# --- encoding ---
 
 
 def encode(value: Any, name: str, arrays: Arrays) -> Any:
@@ -46,7 +43,14 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
         items = [encode(item, f"{name}.{key}", arrays) for key, item in value.items()]
         return {"dict": [list(pair) for pair in zip(keys, items, strict=True)]}
     if isinstance(value, np.ndarray):
-        return _encode_array(value, name, arrays)
+        if value.dtype.kind in "biuf":
+            while name in arrays:  # names with dots in them may collide
+                name += "'"
+            arrays[name] = np.asarray(value, order="C")
+            return {"array": name}
+        if value.ndim == 1 and all(isinstance(item, str) for item in value):
+            return {"strings": [str(item) for item in value], "object": value.dtype == object}
+        raise InputError(f"{name} cannot be stored: an array of {value.dtype}.")
     if isinstance(value, pd.DataFrame):
         # Columns of one type as one array, others as a list of arrays.
         whole = len(set(value.dtypes)) == 1 and value.to_numpy().dtype.kind in "biuf"
@@ -59,27 +63,17 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
     return _encode_object(value, name, arrays)
 
 
-def _encode_array(value: np.ndarray, name: str, arrays: Arrays) -> Any:
-    if value.dtype.kind in "biuf":
-        while name in arrays:  # names with dots in them may collide
-            name += "'"
-        arrays[name] = np.asarray(value, order="C")
-        return {"array": name}
-    if value.ndim == 1 and all(isinstance(item, str) for item in value):
-        return {"strings": [str(item) for item in value], "object": value.dtype == object}
-    raise InputError(f"{name} cannot be stored: an array of {value.dtype}.")
-
-
 def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
     cls = type(value)
-    private = [key for key in getattr(value, "__dict__", {}) if key.startswith("_")]
+    private = any(key.startswith("_") for key in getattr(value, "__dict__", {}))
     if private or find_class(cls.__name__) is not cls:
         raise InputError(
             f"{name} is a {cls.__module__}.{cls.__name__}, which cannot be stored without "
             "pickle. Set it to a plain value (an int for random_state or cv, say) before saving; "
             "for an inner model that has no plain state, keep its weights (sample_weight_) instead."
         )
-    stored = {key: item for key, item in vars(value).items() if key not in not_stored(cls)}
+    left = getattr(cls, "not_stored", ())
+    stored = {key: item for key, item in vars(value).items() if key not in left}
     state = {key: encode(item, f"{name}.{key}", arrays) for key, item in stored.items()}
     return {"object": cls.__name__, "state": state}
 
@@ -117,12 +111,10 @@ class _Reader:
         self.depth += 1
         if self.depth > DEEPEST:
             raise ValueError(f"its parts are nested more than {DEEPEST} deep")
-        if isinstance(item, list):
-            result: Any = [self.value(part) for part in item]
-        elif (read := READERS.get(frozenset(item))) is not None:
-            result = read(self, item)
-        else:
+        read: Any = _Reader.list_of if isinstance(item, list) else READERS.get(frozenset(item))
+        if read is None:
             raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
+        result = read(self, item)
         self.depth -= 1
         return result
 

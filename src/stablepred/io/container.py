@@ -4,13 +4,9 @@
     header      JSON: {name: {dtype, shape, data_offsets}, ...} and, under "__metadata__", a string
     the rest    the numbers of all arrays, one after the other without gaps
 
-That is safetensors, and other readers of safetensors can open it. The string is JSON again. It
-begins with the format, the version of the library that wrote the file, and the SHA-256 of the
-whole file, computed with 64 zeros in its own position.
-
-The safetensors library writes and reads the arrays. The header is checked before that, because the
-library does not bound what it unfolds to: no file takes much more memory than twice its size, and
-the header of no file more than ``HEADER_MOST``.
+That is safetensors. The string is JSON again and begins with the format, the version of the
+library, and the SHA-256 of the whole file, computed with 64 zeros in its own position. The header
+is checked before the safetensors library, which does not bound what it unfolds to, reads the file.
 """
 
 import hashlib
@@ -43,9 +39,6 @@ DTYPES: dict[str, np.dtype[Any]] = {
 Arrays = dict[str, np.ndarray]
 
 
-# --- writing ---
-
-
 def pack(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
     """Make a file of some kind from the JSON of its object and its arrays."""
     about = {"format": FORMAT, "stablepred": __version__, "sha256": UNSEALED.decode()}
@@ -72,9 +65,6 @@ def _checksum(blob: bytes | bytearray) -> tuple[str, int]:
     return digest.hexdigest(), position
 
 
-# --- reading ---
-
-
 def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str, Any], Arrays]:
     """Read the content of a file of some kind and its arrays, and check that both are sound."""
     with open(path, "rb") as stream:
@@ -94,21 +84,14 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
     arrays = {}
     while tensors:  # each gives its memory back when it is copied
         name, tensor = tensors.pop()
-        arrays[name] = _make_array(name, **tensor)
+        dtype, data = tensor["dtype"], tensor["data"]
+        if dtype not in DTYPES:
+            raise ValueError(f"array {name[:80]!r} has the unknown type {dtype!r}")
+        if dtype == "BOOL" and max(data, default=0) > 1:
+            raise ValueError(f"array {name[:80]!r} of booleans holds other values")
+        # Copied, as the last bits of a product depend on how its factors lie in memory.
+        arrays[name] = np.frombuffer(data, DTYPES[dtype]).reshape(tensor["shape"]).copy()
     return content, arrays
-
-
-def _make_array(name: str, dtype: str, shape: list[int], data: bytearray) -> np.ndarray:
-    """An array with memory of its own.
-
-    A view would do, but the last bits of a product depend on how its factors lie in memory, and a
-    loaded model is to predict what the saved one did.
-    """
-    if dtype not in DTYPES:
-        raise ValueError(f"array {name[:80]!r} has the unknown type {dtype!r}")
-    if dtype == "BOOL" and max(data, default=0) > 1:
-        raise ValueError(f"array {name[:80]!r} of booleans holds other values")
-    return np.frombuffer(data, DTYPES[dtype]).reshape(shape).copy()
 
 
 def _header_length(first: bytes | bytearray, size: int) -> int:
@@ -124,10 +107,8 @@ def _header_length(first: bytes | bytearray, size: int) -> int:
 
 
 def check_objects(start: bytes | bytearray, size: int) -> None:
-    """Refuse JSON that unfolds to far more than the file: ``[[],[],[]...`` is small only as text.
-
-    Counted are the characters that open or separate values, at the size of what they may create.
-    """
+    """Refuse JSON that unfolds to far more than the file, such as ``[[],[],[]...``."""
+    # Of the characters that open or separate values, the bytes that they may create.
     costs = {b"{": 256, b"[": 72, b",": 72, b":": 72}
     unfolded = sum(cost * start.count(sign, 8) for sign, cost in costs.items())
     if unfolded > min(OBJECTS + size // 4, OBJECTS_MOST):
@@ -139,14 +120,13 @@ def check_objects(start: bytes | bytearray, size: int) -> None:
 
 def parse_json(text: bytes | str) -> Any:
     """JSON in which no part is named twice."""
-    return json.loads(text, object_pairs_hook=_unique)
 
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(result := dict(pairs)) != len(pairs):
+            raise ValueError("its header names a part twice")
+        return result
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    result = dict(pairs)
-    if len(result) != len(pairs):
-        raise ValueError("its header names a part twice")
-    return result
+    return json.loads(text, object_pairs_hook=unique)
 
 
 def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:

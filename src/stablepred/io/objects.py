@@ -30,10 +30,9 @@ _classes: dict[str, type] = {}
 def storable(cls: T) -> T:
     """Class decorator: allow objects of this class in model files.
 
-    Its attributes are the parameters of its constructor (a dataclass, say); an estimator has fitted
-    attributes besides. A method ``check_stored(self)``, if there is one, raises ValueError unless
-    the object could have been fitted and can predict. Parameters that are about a run and not about
-    the model are named in ``not_stored``, and have a default.
+    Its attributes are the parameters of its constructor; an estimator has fitted ones besides.
+    ``check_stored(self)``, if there is one, raises ValueError unless the object could have been
+    fitted. Parameters about a run are named in ``not_stored``, and have a default.
     """
     _classes[cls.__name__] = cls
     return cls
@@ -46,11 +45,6 @@ def find_class(name: str) -> type | None:
             for public in face.__all__:
                 getattr(face, public)
     return _classes.get(name) or find_sklearn_class(name)
-
-
-def not_stored(cls: type) -> tuple[str, ...]:
-    """Parameters that do not belong in a file."""
-    return getattr(cls, "not_stored", ())
 
 
 def check(model: Any) -> None:
@@ -72,7 +66,9 @@ def _signature(cls: type) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]
 def build(cls: type, state: dict[str, Any]) -> Any:
     """Make an object of ``cls`` from its stored state, and check it."""
     parameters, hints = _signature(cls)
-    parameters = {name: p for name, p in parameters.items() if name not in not_stored(cls)}
+    parameters = {
+        name: p for name, p in parameters.items() if name not in getattr(cls, "not_stored", ())
+    }
     if find_sklearn_class(cls.__name__) is cls:
         state = {k: value for k, value in state.items() if k in parameters or k not in RETIRED}
     for name, value in state.items():

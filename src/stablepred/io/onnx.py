@@ -2,11 +2,8 @@
 
     X (n, p) --> standardise or cut --> products of pairs --> encoders --> z beta + b --> sigmoid
 
-Input and arithmetic are in double precision. In single precision a value at a cut point, or close
-to it, could fall on the other side, and a row would change its features altogether.
-
-Rows that ``predict_proba`` refuses (missing or infinite values) can raise no error here: their
-probabilities are NaN.
+All in double precision: in single precision a value close to a cut point could fall on its other
+side. Rows that ``predict_proba`` refuses (missing or infinite values) get NaN.
 """
 
 import json
@@ -26,11 +23,7 @@ IR_VERSION = 8  # the one that came with this opset, so that older runtimes read
 
 
 def write_onnx(model: Any, path: str | os.PathLike[str], *, on_embedding: bool = True) -> None:
-    """Write the graph of a fitted classifier to ``path``, completely or not at all.
-
-    Where there are encoders, ``on_embedding`` says whether ``coef_`` multiplies their embedding or
-    the features.
-    """
+    """Write the graph to ``path``; ``on_embedding``: ``coef_`` is on the encoders' output."""
     onnx = require("onnx", "to_onnx")
     try:
         check(model)
@@ -57,11 +50,8 @@ class _Graph:
             z = self.embedding(z, model.pairs_, encoders)
         score = self.linear(z, model.coef_, model.intercept_)
         # Class labels as a type that ONNX has: integers, doubles, booleans or strings.
-        labels = classes.astype(
-            {"i": np.int64, "u": np.int64, "f": np.float64, "b": bool}.get(
-                classes.dtype.kind, object
-            )
-        )
+        kinds = {"i": np.int64, "u": np.int64, "f": np.float64, "b": bool}
+        labels = classes.astype(kinds.get(classes.dtype.kind, object))
         self.predict(score, labels, self.is_allowed())
         describe = helper.make_tensor_value_info
         inputs = [describe("X", double, ["rows", model.n_features_in_])]
@@ -83,8 +73,6 @@ class _Graph:
         helper.set_model_props(proto, notes)
         return proto
 
-    # --- building blocks ---
-
     def node(self, kind: str, *inputs: str, output: str = "", **options: Any) -> str:
         """Add one operation and name its result."""
         name = output or f"{kind.lower()}_{len(self.nodes)}"
@@ -103,11 +91,8 @@ class _Graph:
         return self.node("Cast", name, to=self.onnx.TensorProto.DOUBLE)
 
     def linear(self, z: str, weight: np.ndarray, bias: np.ndarray) -> str:
-        return self.node(
-            "Add", self.node("MatMul", z, self.constant(weight.T)), self.constant(bias)
-        )
-
-    # --- the steps of prediction ---
+        product = self.node("MatMul", z, self.constant(weight.T))
+        return self.node("Add", product, self.constant(bias))
 
     def features(self, model: Any) -> str:
         """The features as the fit used them: (n, p)."""

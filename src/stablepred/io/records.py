@@ -25,20 +25,31 @@ def definition_key(definition: Definition) -> str:
 
 
 class Records:
-    """A JSONL file of results by definition.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; it need not exist. Of several records of one definition the last counts.
-    """
+    """A JSONL file of results by definition, of which the last counts; it need not exist yet."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self._results: dict[str, Result] = {}
-        self._whole = True  # whether the file ends at the end of a line
-        if self.path.exists():
-            self._read()
+        text = self.path.read_bytes().decode(errors="replace") if self.path.exists() else ""
+        self._whole = text.endswith("\n") or not text  # whether it ends at the end of a line
+        for number, line in enumerate(text.split("\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                record = json.loads(line)
+                key, result = record["key"], record["result"]
+                sound = key == definition_key(record["definition"])
+            except (ValueError, KeyError, TypeError):
+                sound = False
+            if sound:
+                self._results[key] = result
+            else:
+                warnings.warn(
+                    f"{self.path}, line {number}: not a complete record; it is skipped and its "
+                    "run will be computed again.",
+                    StablepredWarning,
+                    stacklevel=2,
+                )
 
     def __len__(self) -> int:
         return len(self._results)
@@ -65,25 +76,3 @@ class Records:
             os.fsync(file.fileno())
         self._whole = True
         self._results[key] = json.loads(line)["result"]
-
-    def _read(self) -> None:
-        text = self.path.read_bytes().decode("utf-8", errors="replace")
-        self._whole = text.endswith("\n") or not text
-        for number, line in enumerate(text.split("\n"), start=1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-                key, result = record["key"], record["result"]
-                sound = key == definition_key(record["definition"])
-            except (ValueError, KeyError, TypeError):
-                sound = False
-            if sound:
-                self._results[key] = result
-            else:
-                warnings.warn(
-                    f"{self.path}, line {number}: not a complete record; it is skipped and its "
-                    "run will be computed again.",
-                    StablepredWarning,
-                    stacklevel=3,
-                )

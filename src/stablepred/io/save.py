@@ -1,9 +1,8 @@
 """Model files: one safetensors file, arrays as tensors, everything else as JSON in its header.
 
 No pickle: reading a file runs no code from it. Only classes registered with :func:`storable`, and
-a list of scikit-learn's estimators, can be stored. A file is checked before anything is made of it
-(``container``), while objects are built (``codec``, ``objects``), and by the objects themselves
-(their ``check_stored``): what loads can predict. See ``docs/model-files.md``.
+a list of scikit-learn's estimators, can be stored. Files are checked (``container``), and objects
+while they are built (``codec``, ``objects``, ``check_stored``). See ``docs/model-files.md``.
 """
 
 from pathlib import Path

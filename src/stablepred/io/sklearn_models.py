@@ -1,8 +1,7 @@
 """scikit-learn's estimators that a model file may hold, and what makes them valid.
 
-They cannot say that themselves, as the classes of this library do. Each is listed with the
-attributes that it predicts from and their shapes: k is the number of classes, h that of linear
-functions (1 for two classes, else k), p that of features. The others only describe the fit.
+Each is listed with the attributes that it predicts from and their shapes: k is the number of
+classes, h that of linear functions (1 for two classes, else k), p that of features.
 """
 
 from importlib import import_module
@@ -52,10 +51,8 @@ RETIRED = ("multi_class", "n_jobs", "penalty")
 
 def find_sklearn_class(name: str) -> type | None:
     """The class of that name, if it is listed here."""
-    if name not in SKLEARN_MODELS:
-        return None
-    cls: type = getattr(import_module(SKLEARN_MODELS[name][0]), name)
-    return cls
+    found = SKLEARN_MODELS.get(name)
+    return getattr(import_module(found[0]), name) if found else None
 
 
 def check_sklearn_model(model: Any) -> None:
@@ -76,7 +73,7 @@ def check_sklearn_model(model: Any) -> None:
         # Single numbers and those of 32 bits are as good for scikit-learn.
         value = np.atleast_1d(attribute(model, name))
         wide = value.astype(np.float64) if value.dtype.kind == "f" else value
-        shape = tuple(sizes[letter] for letter in letters)
+        shape = tuple(map(sizes.get, letters))
         check_numbers(wide, f"{name} of the {kind}", shape, low=low, high=high)
     if "coef_" in shapes:
         check_finite_sums("coef_", np.ravel(model.coef_), np.ravel(model.intercept_))

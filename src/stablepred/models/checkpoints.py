@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from stablepred._version import __version__
-from stablepred.core.checkpoint import Checkpoint, State
+from stablepred.core.loop import Checkpoint, State
 from stablepred.exceptions import CheckpointError
 from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint, write_checkpoint
 from stablepred.sample import Sample

@@ -23,13 +23,4 @@ __all__ = [
     "WeightsDisplay",
 ]
 
-__getattr__, __dir__ = _attach(
-    __name__,
-    {
-        "stablepred.plotting.balance": "BalanceDisplay",
-        "stablepred.plotting.effects": "VariableEffectsDisplay",
-        "stablepred.plotting.errors": "EnvironmentErrorsDisplay",
-        "stablepred.plotting.price": "StabilityPriceDisplay",
-        "stablepred.plotting.weights": "WeightsDisplay",
-    },
-)
+__getattr__, __dir__ = _attach(__name__)

@@ -23,14 +23,12 @@ from stablepred._lazy import attach as _attach
 if _typing.TYPE_CHECKING:
     from stablepred.theory.alpha import (
         MaximumImbalance,
+        MultinomialImbalance,
         expected_imbalance,
         imbalance_bound,
+        imbalance_mean,
         maximum_imbalance,
         missing_distribution,
-    )
-    from stablepred.theory.arrangements import (
-        MultinomialImbalance,
-        imbalance_mean,
         multinomial_imbalance,
     )
     from stablepred.theory.patterns import (
@@ -69,16 +67,4 @@ __all__ = [
     "risk_bound",
 ]
 
-__getattr__, __dir__ = _attach(
-    __name__,
-    {
-        "stablepred.theory.alpha": "MaximumImbalance expected_imbalance imbalance_bound "
-        "maximum_imbalance missing_distribution",
-        "stablepred.theory.arrangements": "MultinomialImbalance imbalance_mean "
-        "multinomial_imbalance",
-        "stablepred.theory.patterns": "JointImbalance Overlap exact_weights "
-        "joint_imbalance missing_patterns overlap",
-        "stablepred.theory.risk": "RiskBound johnson_lindenstrauss_dimension "
-        "rademacher_term risk_bound",
-    },
-)
+__getattr__, __dir__ = _attach(__name__)

@@ -2,9 +2,8 @@
 
     alpha = max_j max_{k != j} | mean of x_k where x_j = 1 - mean of x_k where x_j = 0 |
 
-with weighted means. Two statements of the paper are about it under the weights 1 / P^(x), where
-each observed pattern carries the same weight: ``lemma:alpha`` and ``thm:mean_alpha``. Both read as
-equalities there and are upper bounds: the docstrings say what was counted.
+``lemma:alpha`` and ``thm:mean_alpha`` are about it under the weights 1 / P^(x), where each observed
+pattern carries the same weight. Both read as equalities in the paper and are upper bounds.
 """
 
 from collections.abc import Hashable
@@ -12,10 +11,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
+from stablepred._random import RandomState
 from stablepred.exceptions import InputError
 from stablepred.theory import checks
-from stablepred.theory.checks import FloatArray
+from stablepred.theory.checks import FloatArray, check_feature_count, check_integer
+
+# Patterns expanded into rows at a time; bounds the memory for large p.
+CHUNK = 1 << 16
 
 
 class MaximumImbalance(NamedTuple):
@@ -43,8 +47,7 @@ def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
     -----
     A feature that is constant under the weights has no second side to compare with and is skipped
     as a treatment. Where all features are constant, the value is 1 by the footnote to
-    ``lemma:alpha``, and treatment and covariate are None. (Taken literally, the footnote's 0/0 = 1
-    would give 1 - 1 = 0 for the single pattern of all ones; the paper concludes 1 for all.)
+    ``lemma:alpha``, and treatment and covariate are None.
     """
     x, names = checks.check_binary(X)
     weights = checks.check_weights(w, len(x))
@@ -87,36 +90,29 @@ def imbalance_bound(p: int, m: ArrayLike) -> Any:
     Notes
     -----
     The lemma says "alpha = g(p, m)", but alpha also depends on which patterns are missing.
-    Counting all sets of missing patterns for p = 2, 3, 4 shows what is true: g is the largest
-    alpha under the weights 1 / P^(x), and it is attained. It is not the mean: at p = 4, m = 8, g
-    is 1, while alpha has mean 0.5154 over the 12870 arrangements (:func:`imbalance_mean`). It is
-    not the smallest: 50 of those arrangements have alpha = 0 (in 8 of them one feature is
-    constant). And it is not the smallest over W for a given X: docs/theory.md has eight patterns
-    of four features with alpha = 1/2 under 1 / P^(x) and 1/3 under other weights. (At m = 2^p - 1
-    one pattern is left and every comparison is 0/0; the value is 1 by the paper's footnote.)
+    Counting all sets of them for p = 2, 3, 4 shows what is true: g is the largest alpha under the
+    weights 1 / P^(x), and it is attained. At p = 4, m = 8, g is 1, while alpha has mean 0.5154
+    (:func:`imbalance_mean`) and least value 0; nor are those weights the best ones for every X
+    (docs/theory.md). At m = 2^p - 1 every comparison is 0/0, and g is 1 by the paper's footnote.
     """
-    patterns = 2 ** checks.check_integer(p, "p", 2, 10_000)
+    patterns = 2 ** check_integer(p, "p", 2, 10_000)
 
     def bound(each: Any) -> FloatArray:
-        return bound_at_share(checks.check_integer(each, "m", 0, patterns - 1) / patterns)
+        return bound_at_share(check_integer(each, "m", 0, patterns - 1) / patterns)
 
     return _map_numbers(bound, m)
 
 
 def bound_at_share(missing_share: float | FloatArray) -> FloatArray:
-    """The bound g as a function of r = m / 2^p alone, in a form without cancellation.
-
-    Multiplied out: r / (1 - 2r) up to 1/4, then 1 / (3 - 4r) up to 1/2, then 1.
-    """
+    """The bound g by r = m / 2^p: r / (1 - 2r) up to 1/4, then 1 / (3 - 4r) up to 1/2, then 1."""
     low = np.minimum(missing_share, 0.25)
     middle = np.minimum(missing_share, 0.5)
     return np.where(missing_share <= 0.25, low / (1 - 2 * low), 1 / (3 - 4 * middle))
 
 
 def _map_numbers(function: Any, *numbers: Any) -> Any:
-    """The float that ``function`` gives for each of the numbers, which are broadcast."""
-    values = np.asarray(np.frompyfunc(function, len(numbers), 1)(*numbers), dtype=np.float64)
-    return float(values) if values.ndim == 0 else values
+    found = np.vectorize(function, otypes=[np.float64])(*numbers)
+    return found if found.ndim else float(found)
 
 
 def missing_distribution(n: int, p: int) -> FloatArray:
@@ -131,12 +127,9 @@ def missing_distribution(n: int, p: int) -> FloatArray:
 
     Notes
     -----
-    That every way to split n rows over the 2^p patterns is equally likely is the paper's
-    assumption. Rows drawn one by one make even splits far more likely and patterns are missing
-    far less often: see :func:`multinomial_imbalance`.
+    Of rows drawn one by one, patterns are missing far less often: :func:`multinomial_imbalance`.
     """
-    missing, probabilities = _missing_probabilities(n, p)
-    return np.asarray(np.bincount(missing, probabilities, 2 ** int(p)), dtype=np.float64)
+    return np.asarray(np.bincount(*_missing_probabilities(n, p), 2 ** int(p)), dtype=np.float64)
 
 
 def _missing_probabilities(n: Any, p: Any) -> tuple[NDArray[np.int64], FloatArray]:
@@ -147,11 +140,9 @@ def _missing_probabilities(n: Any, p: Any) -> tuple[NDArray[np.int64], FloatArra
         P(q + 1) / P(q) = (2^p - q) (n - q) / ((q + 1) q),   1 <= q <= min(n, 2^p).
 
     Logarithms of these ratios are summed outwards from the mode, where they are close to zero:
-    unlike differences of log-factorials this loses no digits. By Hoeffding's inequality all q
-    further than t from the mean have probability under 2 exp(-2 t^2 / min(n, 2^p)); at
-    t = 20 sqrt(min(n, 2^p)) that is smaller than any float.
+    no digits are lost. Beyond 20 sqrt(min(n, 2^p)) probabilities are under any float (Hoeffding).
     """
-    n, patterns = checks.check_integer(n, "n", 1), 2 ** checks.check_feature_count(p)
+    n, patterns = check_integer(n, "n", 1), 2 ** check_feature_count(p)
     most = min(n, patterns)
     mode = min(max((patterns + 1) * (n + 1) // (patterns + n + 1), 1), most)
     reach = int(20 * most**0.5) + 2
@@ -181,10 +172,9 @@ def expected_imbalance(n: ArrayLike, p: ArrayLike) -> Any:
 
     Notes
     -----
-    It falls with n and rises with p. Since g is the largest alpha and not its mean (at p = 4,
-    m = 8: 1 against 0.5154), this is an upper bound on the expectation that its name promises,
-    under the paper's equally likely compositions. Its slow fall, like 1 / n, is the price of
-    that assumption; see :func:`multinomial_imbalance`.
+    It falls with n and rises with p. Since g is the largest alpha and not its mean, this is an
+    upper bound on the expectation, under the paper's equally likely compositions; without that
+    assumption it falls faster than 1 / n (:func:`multinomial_imbalance`).
     """
 
     def expect(rows: Any, features: Any) -> float:
@@ -192,3 +182,107 @@ def expected_imbalance(n: ArrayLike, p: ArrayLike) -> Any:
         return float(probabilities @ bound_at_share(missing / 2**features))
 
     return _map_numbers(expect, n, p)
+
+
+class MultinomialImbalance(NamedTuple):
+    """Simulated means, each with its standard error."""
+
+    alpha: float  #: Mean of alpha under 1 / P^(x).
+    alpha_error: float
+    bound: float  #: Mean of g(p, m), to be compared with :func:`expected_imbalance`.
+    bound_error: float
+
+
+def imbalance_mean(
+    p: int, m: int, *, n_draws: int = 1000, random_state: RandomState = None
+) -> float:
+    """Mean of alpha over the arrangements of m missing patterns, under the weights 1 / P^(x).
+
+    All C(2^p, m) sets of missing patterns count the same. Up to p = 4 they are all enumerated and
+    the mean is exact; beyond, it is the mean over random sets. :func:`imbalance_bound` is the
+    largest alpha over the same sets; constant features count as in :func:`maximum_imbalance`.
+
+    Parameters
+    ----------
+    p, m : int
+        Number of features, 2 to 20, and of missing patterns, 0 to 2^p - 1.
+    n_draws : int, default=1000
+        Number of random sets where p is over 4. As alpha lies in [0, 1], the standard error is at
+        most 1 / (2 sqrt(n_draws)).
+    random_state : int, RandomState or None
+        Seed of these sets.
+    """
+    features = check_feature_count(p)
+    missing = check_integer(m, "m", 0, 2**features - 1)
+    if features <= 4:  # for p = 5 there are 2**32 sets
+        return float(np.mean(enumerate_alphas(features, missing)))
+    draws = check_integer(n_draws, "n_draws", 1)
+    rng = _generator(random_state)
+    grams = np.stack([_random_gram(features, missing, rng) for _ in range(draws)])
+    return float(_alphas(grams, 2**features - missing).mean())
+
+
+def multinomial_imbalance(
+    n: int, p: int, *, n_draws: int = 1000, random_state: RandomState = None
+) -> MultinomialImbalance:
+    """E[alpha] and E[g(p, m)] for rows drawn one by one, by simulation.
+
+    The n rows are independent and uniform on {0, 1}^p, so that the counts of the patterns are
+    multinomial. ``thm:mean_alpha`` takes all compositions of n as equally likely instead.
+
+    Parameters
+    ----------
+    n, p : int
+        Number of rows, at least 1, and of features, 2 to 20.
+    n_draws : int, default=1000
+        Number of samples.
+    random_state : int, RandomState or None
+        Seed of the samples.
+    """
+    rows, features = check_integer(n, "n", 1), check_feature_count(p)
+    draws, rng = check_integer(n_draws, "n_draws", 2), _generator(random_state)
+    values = np.empty((2, draws))  # alpha and its bound, in every sample
+    for i in range(draws):
+        observed = np.flatnonzero(np.bincount(rng.integers(2**features, size=rows)))
+        values[0, i] = _alphas(_gram(observed, features), len(observed))
+        values[1, i] = bound_at_share(1 - len(observed) / 2**features)
+    means, errors = values.mean(axis=1), values.std(axis=1, ddof=1) / draws**0.5
+    return MultinomialImbalance(*np.column_stack([means, errors]).ravel().tolist())
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+def _bits(codes: NDArray[np.int64], p: int) -> FloatArray:
+    """The patterns with these numbers, feature j in bit j: (len(codes), p)."""
+    return ((codes[:, None] >> np.arange(p)) & 1).astype(np.float64)
+
+
+def _gram(codes: NDArray[np.int64], p: int) -> FloatArray:
+    """X'X of the patterns with these numbers, in bounded memory: (p, p)."""
+    parts = (_bits(codes[start : start + CHUNK], p) for start in range(0, len(codes), CHUNK))
+    return sum((x.T @ x for x in parts), np.zeros((p, p)))
+
+
+def _random_gram(p: int, m: int, rng: np.random.Generator) -> FloatArray:
+    """X'X of the patterns that are left when m random ones are missing: (p, p)."""
+    left = 2**p - m
+    drawn = _gram(rng.choice(2**p, size=min(m, left), replace=False, shuffle=False), p)
+    return drawn if left <= m else 2.0 ** (p - 2) * (1 + np.eye(p)) - drawn
+
+
+def enumerate_alphas(p: int, m: int) -> FloatArray:
+    """Compute alpha for every set of m missing patterns: (C(2^p, m),)."""
+    x = _bits(np.arange(2**p), p)
+    products = (x[:, :, None] * x[:, None, :]).reshape(2**p, p * p)
+    subsets = _bits(np.arange(2 ** (2**p)), 2**p)  # (sets, 2^p)
+    subsets = subsets[subsets.sum(axis=1) == 2**p - m]
+    return _alphas((subsets @ products).reshape(-1, p, p), 2**p - m)
+
+
+def _alphas(grams: FloatArray, observed: int) -> FloatArray:
+    """Compute alpha under equal weight on each pattern, from X'X: (..., p, p) -> (...)."""
+    on = np.diagonal(grams, axis1=-2, axis2=-1)
+    largest = compare_means(grams, on, observed - on).max(axis=(-2, -1))
+    return np.where(largest < 0, 1.0, largest)

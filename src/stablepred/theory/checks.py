@@ -1,8 +1,7 @@
 """Checks of what the functions of the theory accept."""
 
-import math
 from collections.abc import Hashable
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,9 @@ def check_binary(X: Any) -> tuple[FloatArray, Names]:
         raise InputError(
             f"X must be a table with at least one row and one column, but has shape {raw.shape}."
         )
-    loose = raw.flat if raw.dtype.kind == "O" else ()
     try:
         # Strings are refused even if they look like numbers.
+        loose = raw.flat if raw.dtype.kind == "O" else ()
         if raw.dtype.kind not in "biufO" or any(isinstance(v, str | bytes) for v in loose):
             raise TypeError
         numbers = raw.astype(np.float64)
@@ -36,14 +35,12 @@ def check_binary(X: Any) -> tuple[FloatArray, Names]:
             ". Encode strings and dates as 0/1 columns first, and fill missing values."
         ) from None
     names: Names = tuple(getattr(X, "columns", range(raw.shape[1])))
-    wrong = ~np.isin(numbers, (0, 1))
-    if wrong.any():
-        column = int(np.flatnonzero(wrong.any(axis=0))[0])
-        found = [f"{value:g}" for value in np.unique(numbers[wrong[:, column], column])[:3]]
-        raise InputError(
-            f"feature {names[column]!r} must be 0/1, but holds {', '.join(found)}. "
-            "Apply a Dichotomizer first, or leave the feature out."
-        )
+    for name, column in zip(names, numbers.T, strict=True):
+        if len(wrong := np.unique(column[(column != 0) & (column != 1)])):
+            raise InputError(
+                f"feature {name!r} must be 0/1, but holds {', '.join(f'{v:g}' for v in wrong[:3])}."
+                " Apply a Dichotomizer first, or leave the feature out."
+            )
     return numbers, names
 
 
@@ -70,8 +67,8 @@ def check_weights(w: ArrayLike, n: int) -> FloatArray:
 
 def check_integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
     """``value`` as an int between ``low`` and ``high``, or an error that names it."""
-    number = isinstance(value, Real) and not isinstance(value, bool)
-    if not number or not (isinstance(value, Integral) or float(value).is_integer()):
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or value % 1 != 0:
         raise InputError(f"{name} must be an integer, but is {value!r}.")
     if value < low or (high is not None and value > high):
         limits = f"at least {low}" if high is None else f"between {low} and {high}"
@@ -89,8 +86,8 @@ def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        number = math.nan
-    if not number >= 0 or (finite and math.isinf(number)):
+        number = np.nan
+    if not number >= 0 or (finite and number == np.inf):
         kind = "a finite number" if finite else "a number"
         raise InputError(f"{name} must be {kind} of at least 0, but is {value!r}.")
     return number
@@ -98,7 +95,6 @@ def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
 
 def check_fraction(value: Any, name: str) -> float:
     """``value`` as a number strictly between 0 and 1."""
-    number = check_bound(value, name)
-    if not 0 < number < 1:
+    if not 0 < (number := check_bound(value, name)) < 1:
         raise InputError(f"{name} must lie strictly between 0 and 1, but is {value!r}.")
     return number

@@ -56,8 +56,7 @@ def exact_weights(X: Any) -> FloatArray:
     -----
     If all 2^p patterns are observed, the weighted features are exactly independent, each with
     mean 1/2 (``prop:svindep``), and where Assumption 1 holds in the sample, Y is independent of
-    the noisy features (``prop:yvindep``). If patterns are missing, neither follows: see
-    :func:`maximum_imbalance` for what remains.
+    the noisy features (``prop:yvindep``). Else see :func:`maximum_imbalance`.
     """
     _, which, counts = _find_distinct(check_binary(X)[0])
     return np.divide(len(which), len(counts) * counts[which])
@@ -75,10 +74,9 @@ def overlap(X: Any) -> Overlap:
 
     Notes
     -----
-    If it holds for all features, all 2^p patterns are observed: flipping one feature at a time
-    leads from an observed pattern to any other (``pro:population_overlap``). For a single feature
-    it can hold with patterns missing. It is a statement about this sample: a pattern that was not
-    drawn may still be possible.
+    It holds for all features only where all 2^p patterns are observed: flipping one feature at a
+    time leads from one to any other (``pro:population_overlap``). It is a statement about this
+    sample: a pattern that was not drawn may still be possible.
     """
     x, names = check_binary(X)
     patterns, _, counts = _find_distinct(x)
@@ -120,10 +118,8 @@ def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
     Notes
     -----
     A pattern that was not observed has p~_x = 0 and so |epsilon_x| = prod_j p~_{x_j}. These
-    products sum to one over {0, 1}^p, so the unobserved patterns together add 1 minus what the
-    observed ones have; nothing is enumerated and p may be large. The sum over all patterns lies
-    between 0 and 2: epsilon_x is a difference of two distributions, and half the sum is their
-    distance in total variation.
+    products sum to one over {0, 1}^p, so that nothing is enumerated and p may be large. The sum
+    over all patterns lies between 0 and 2: half of it is a distance in total variation.
     """
     x, _ = check_binary(X)
     weights = check_weights(w, len(x))

@@ -1,22 +1,15 @@
 """The bound on the risk under approximate balancing (``thm:upper_bound_risk``, eq. 14).
 
-With probability at least 1 - delta
+With probability at least 1 - delta, and RC of :func:`rademacher_term`,
 
-    L_P(f^) <= L_P(f*)
-             + 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5)
-                                           prod_{k=1}^K B_k sqrt(l_{k-1})
-             + 3 sqrt(log(2 / delta) / (2n))
+    L_P(f^) <= L_P(f*) + RC + 3 sqrt(log(2 / delta) / (2n))
              + 2 max_{x, f} E[l(f(x), y) | x]  sum_x |epsilon_x|
-
-with B_k = sqrt(lambda_7 + M_k^2), l_0 = p + 1 and l_k = d_k + 1 for d_k neurons in layer k. The
-lambdas are bounds on norms that define the class of models, not the strengths of the penalties
-that carry the same letters in eq. 19.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,7 +17,7 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from stablepred.exceptions import InputError
 from stablepred.theory import checks
-from stablepred.theory.model_class import make_class, smallest_class
+from stablepred.theory.checks import check_bound, check_integer
 from stablepred.theory.patterns import joint_imbalance
 
 
@@ -68,6 +61,88 @@ class RiskBound:
         )
 
 
+class ModelClass(NamedTuple):
+    """All models whose norms are within these bounds."""
+
+    p: int
+    hidden: tuple[int, ...]  # d_1 ... d_K; empty for a model linear in the features
+    beta_l2: float  # on ||beta||_2^2: lambda_4
+    beta_l1: float  # on ||beta||_1: lambda_5
+    network: float  # on sum_k ||A_k||_F^2: lambda_7
+    biases: tuple[float, ...]  # on ||b_k||_2: M_k, one for each layer
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """l_0 ... l_K: each layer's neurons and the constant one."""
+        return tuple(width + 1 for width in (self.p, *self.hidden))
+
+    @property
+    def beta_reach(self) -> float:
+        """min(sqrt(lambda_4 l_K), lambda_5); no |beta'[phi; 1]| is larger, as 0 <= phi <= 1."""
+        return min(math.sqrt(self.beta_l2 * self.widths[-1]), self.beta_l1)
+
+    def complexity(self, n: int) -> float:
+        """The Rademacher term for n rows."""
+        pairs = zip(self.biases, self.widths, strict=False)
+        layers = (math.sqrt((self.network + b**2) * width) for b, width in pairs)  # B_k sqrt(l_k-1)
+        scale = 2.0 ** (len(self.hidden) + 3) * math.sqrt(2 * math.log(2 * self.p) / n)
+        return scale * self.beta_reach * math.prod(layers)
+
+
+def _make_class(
+    p: int, hidden: Sequence[int], beta_l2: float, beta_l1: float, network: float, biases: Any
+) -> ModelClass:
+    """The class that bounds define; ``biases`` is one number or one per layer."""
+    several = [biases] * len(hidden) if np.ndim(biases) == 0 else list(np.ravel(biases))
+    if len(several) != len(hidden):
+        raise InputError(
+            f"bias_bounds has {len(several)} entries, but the encoder has {len(hidden)} layers; "
+            "give one bound for each layer, or one number for all."
+        )
+    found = ModelClass(
+        p=check_integer(p, "p", 1),
+        hidden=tuple(check_integer(width, "every entry of hidden", 1) for width in hidden),
+        beta_l2=check_bound(beta_l2, "beta_l2_bound", finite=False),
+        beta_l1=check_bound(beta_l1, "beta_l1_bound", finite=False),
+        network=check_bound(network, "network_bound"),
+        biases=tuple(check_bound(bias, "every entry of bias_bounds") for bias in several),
+    )
+    if math.isinf(found.beta_reach):
+        raise InputError("give a finite beta_l2_bound, a finite beta_l1_bound, or both.")
+    return found
+
+
+def _smallest_class(model: Any) -> ModelClass:
+    """The smallest class that holds a fitted model: its own norms as the bounds."""
+    coefficients = np.atleast_2d(np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64))
+    if not np.isfinite(coefficients).all():
+        raise InputError(
+            f"{type(model).__name__} has no finite coef_; give a fitted linear or deep classifier."
+        )
+    if len(coefficients) != 1:
+        raise InputError(
+            f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
+        )
+    encoders = getattr(model, "encoders_", [])  # none, or a single one
+    on_features = not encoders or model.head_ == "features"
+    layers = [] if on_features else encoders[0]  # of A (d_out, d_in) and b (d_out,)
+    inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
+    if inputs != coefficients.shape[1]:
+        raise InputError(
+            f"coef_ has {coefficients.shape[1]} entries, but the encoder has {inputs} outputs."
+        )
+    # The paper's models have no intercept; here it is the weight of the constant neuron.
+    beta = np.append(coefficients, np.ravel(getattr(model, "intercept_", 0.0)))
+    return ModelClass(
+        p=layers[0][0].shape[1] if layers else inputs,
+        hidden=tuple(len(b) for _, b in layers),
+        beta_l2=float(beta @ beta),
+        beta_l1=float(np.abs(beta).sum()),
+        network=float(sum((a**2).sum() for a, _ in layers)),
+        biases=tuple(float(np.linalg.norm(b)) for _, b in layers),
+    )
+
+
 def rademacher_term(
     n: int,
     p: int,
@@ -82,8 +157,8 @@ def rademacher_term(
 
         RC = 2^{K+3} sqrt(2 log(2p) / n) min(sqrt(lambda_4 l_K), lambda_5) prod_k B_k sqrt(l_{k-1})
 
-    The text before the theorem says that the complexity decreases with the lambdas. It rises with
-    each of them, as the formula shows and as the text after the theorem says.
+    with B_k = sqrt(lambda_7 + M_k^2), l_0 = p + 1 and l_k = d_k + 1 for d_k neurons in layer k. The
+    lambdas are bounds on norms, not the strengths of eq. 19; it rises with each of them.
 
     Parameters
     ----------
@@ -99,8 +174,8 @@ def rademacher_term(
     bias_bounds : float or sequence of K floats
         M_k, on ||b_k||_2; one number stands for all layers.
     """
-    within = make_class(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
-    return within.complexity(checks.check_integer(n, "n", 1))
+    within = _make_class(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    return within.complexity(check_integer(n, "n", 1))
 
 
 def risk_bound(
@@ -151,18 +226,11 @@ def risk_bound(
 
     Notes
     -----
-    The bound is loose, and in places less certain than it looks:
-
-    - The deviation term is that of a loss in [0, 1]; the logistic loss goes up to ``max_loss``,
-      by which the term should be multiplied.
-    - n counts rows. Rows of unequal weight say less than n rows of equal weight would.
-    - The norms of a fitted model were found from the data, while the theorem fixes the bounds
-      beforehand.
-    - The factor 2 of the last part could be 1: epsilon_x sums to zero, so that each of the two
-      steps that use it needs only half the sum of |epsilon_x|.
-
-    At the sizes in use it is mostly vacuous. What it shows is the direction: smaller norms, more
-    rows and better balance bring it down.
+    The bound is mostly vacuous at the sizes in use, and less certain than it looks: the deviation
+    term is that of a loss in [0, 1] (the logistic loss goes up to ``max_loss``), rows of unequal
+    weight say less than n rows of equal weight would, and the norms of a fitted model were found
+    from the data. What it shows is the direction: smaller norms, more rows and better balance
+    bring it down.
     """
     confidence = checks.check_fraction(delta, "delta")
     bounds = (beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
@@ -170,17 +238,17 @@ def risk_bound(
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
     rows, features, epsilon = _sample(model, X, sample_weight, n, p, imbalance)
     if model is not None:
-        within = smallest_class(model)
+        within = _smallest_class(model)
     else:  # with the same defaults as in rademacher_term
         defaults = zip(bounds, (math.inf, math.inf, 0.0, 0.0), strict=True)
         filled: list[Any] = [default if bound is None else bound for bound, default in defaults]
-        within = make_class(features, hidden, *filled)
+        within = _make_class(features, hidden, *filled)
     worst = np.logaddexp(0.0, within.beta_reach) if max_loss is None else max_loss
     return RiskBound(
-        best_risk=None if best_risk is None else checks.check_bound(best_risk, "best_risk"),
+        best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
         complexity=within.complexity(rows),
         deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
-        imbalance=2 * checks.check_bound(worst, "max_loss") * epsilon,
+        imbalance=2 * check_bound(worst, "max_loss") * epsilon,
         max_loss=float(worst),
         delta=confidence,
     )
@@ -189,23 +257,22 @@ def risk_bound(
 def _sample(
     model: Any, X: Any, sample_weight: ArrayLike | None, n: Any, p: Any, epsilon: Any
 ) -> tuple[int, int, float]:
-    """n, p and the sum of |epsilon_x|: those that are given, the others from X and the weights."""
+    """n, p and the sum of |epsilon_x|: as given, else from X and the weights."""
     p = getattr(model, "n_features_in_", p)
     if X is not None:
         x, _ = checks.check_binary(X)
         if p not in (None, x.shape[1]):
             raise InputError(f"X has {x.shape[1]} features, but {p} were expected.")
-        c = checks.check_weights(
-            np.ones(len(x)) if sample_weight is None else sample_weight, len(x)
-        )
-        w = checks.check_weights(getattr(model, "sample_weight_", np.ones(len(x))), len(x))
+        ones = np.ones(len(x))
+        c = checks.check_weights(ones if sample_weight is None else sample_weight, len(x))
+        w = checks.check_weights(getattr(model, "sample_weight_", ones), len(x))
         n, p = np.count_nonzero(c) if n is None else n, x.shape[1]
         epsilon = joint_imbalance(x, c * w).total if epsilon is None else epsilon
     if n is None or p is None or epsilon is None:
         raise InputError("give the rows X, or n, p and imbalance as numbers.")
-    if checks.check_bound(epsilon, "imbalance") > 2 + 1e-9:
+    if check_bound(epsilon, "imbalance") > 2 + 1e-9:
         raise InputError(f"imbalance is a sum of |epsilon_x|, at most 2, but is {epsilon!r}.")
-    return checks.check_integer(n, "n", 1), checks.check_integer(p, "p", 1), float(epsilon)
+    return check_integer(n, "n", 1), check_integer(p, "p", 1), float(epsilon)
 
 
 def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
@@ -213,10 +280,9 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
 
         k >= 4 log(n) / (epsilon^2 / 2 - epsilon^3 / 3)
 
-    scikit-learn's ``johnson_lindenstrauss_min_dim``, rounded down to an integer. The paper uses the
-    lemma to argue that the encoder may go to few dimensions. It speaks of a suitable linear map,
-    not of a trained sigmoid network, and the dimension does not depend on p: for a thousand points
-    at epsilon = 1/2 it is 331, more than the features in use.
+    scikit-learn's ``johnson_lindenstrauss_min_dim``, rounded down to an integer. The lemma speaks
+    of a suitable linear map, not of a trained sigmoid network, and the dimension does not depend on
+    p: for a thousand points at epsilon = 1/2 it is 331, more than the features in use.
 
     Parameters
     ----------
@@ -226,5 +292,5 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
         Largest relative change of a squared distance, between 0 and 1. (The paper states the
         lemma up to 1/2.)
     """
-    points = checks.check_integer(n, "n", 1)
+    points = check_integer(n, "n", 1)
     return int(johnson_lindenstrauss_min_dim(points, eps=checks.check_fraction(epsilon, "epsilon")))

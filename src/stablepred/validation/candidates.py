@@ -56,17 +56,13 @@ class CandidateSearch(GridSearchCV):
 def search_adaptively(
     grid: dict[str, Any], n_iter: int, seed: int, criterion: Callable[[dict[str, Any]], float]
 ) -> None:
-    """Let Optuna's tree-structured Parzen estimator propose ``n_iter`` candidates, one by one.
-
-    ``grid`` holds a list of values or an ``optuna.distributions`` object per parameter; of
-    ``criterion`` smaller is better, NaN a failure. If it always raises a ValueError, so does this.
-    """
+    """Let Optuna propose candidates one by one; a criterion of NaN, or a ValueError, is failure."""
     optuna = require("optuna", "sampler='optuna'")
-    base, choice = (
-        optuna.distributions.BaseDistribution,
-        optuna.distributions.CategoricalDistribution,
-    )
-    space = {k: v if isinstance(v, base) else choice(list(v)) for k, v in grid.items()}
+    kinds = optuna.distributions
+    space = {
+        k: v if isinstance(v, kinds.BaseDistribution) else kinds.CategoricalDistribution(list(v))
+        for k, v in grid.items()
+    }
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
     errors = []
@@ -87,10 +83,7 @@ def search_adaptively(
 
 
 def prepare(value: Any, seed: int) -> Any:
-    """Copy an estimator and seed what has no seed; leave any other value as it is.
-
-    Candidates keep no checkpoint: there is one file, and there are many of them.
-    """
+    """Copy an estimator, seed what has no seed, and drop its checkpoint: many would share it."""
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value
     model = clone(value)

@@ -44,11 +44,7 @@ def validation_environments(
     sample_weight: FloatArray | None = None,
     rates: Sequence[float] = RATES,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield, for each rate, 0/1 features (n, p) and the weight of every row.
-
-    ``kind`` is "redraw" or "resample"; ``x`` and ``y`` are 0/1 features and outcome of held-out
-    rows, ``noisy`` masks the features to change. Only redrawing uses ``rng``.
-    """
+    """Yield, for each rate, 0/1 features (n, p) and the weight of every row."""
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
     if kind == "redraw":
         for changed in redrawn_environments(x, y, noisy, rng, rates):
@@ -65,10 +61,7 @@ def redrawn_environments(
     rng: np.random.Generator,
     rates: Sequence[float] = RATES,
 ) -> Iterator[FloatArray]:
-    """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` at that rate.
-
-    A number that agrees with y = 1 is drawn from the column's values above its mean.
-    """
+    """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` (numbers by their mean)."""
     # One set of uniforms for all rates: the environments differ by their rate, not by luck.
     uniforms = rng.random((len(y), int(noisy.sum())))
     above, below = np.ones_like(uniforms), np.zeros_like(uniforms)
@@ -146,15 +139,9 @@ def is_constant(probability: FloatArray, target: FloatArray) -> bool:
     return bool(np.std(probability) <= CONSTANT_SPREAD * np.std(target))
 
 
-# --- tables that are not 0/1 --------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class NoisyColumns:
-    """The noisy columns of a table: as 0/1, as observed, and with a value from the other side.
-
-    The columns are ordered by their content alone, so that no draw depends on where they stand.
-    """
+    """The noisy columns of a table, ordered by their content so that no draw depends on it."""
 
     positions: IndexArray  # (k,) in the table
     bits: FloatArray  # (n, k)
@@ -199,17 +186,17 @@ def column_values(
 ) -> FloatArray:
     """Some columns of a table as finite numbers: (n, k)."""
     columns = np.empty((len(X), len(positions)))
-    for k, j in enumerate(positions):
+    for values, j in zip(columns.T, positions, strict=True):
         column = _safe_indexing(X, int(j), axis=1)
         try:
-            columns[:, k] = np.asarray(column, dtype=np.float64)
+            values[:] = np.asarray(column, dtype=np.float64)
         except ValueError as error:
             raise InputError(
                 f"feature {names[j]!r} must be numeric to make environments from it, but is "
                 f"{getattr(column, 'dtype', type(column))}. Encode it first, or leave it out of "
                 "the features to change."
             ) from error
-        if not np.isfinite(columns[:, k]).all():
+        if not np.isfinite(values).all():
             raise InputError(
                 f"Input X contains NaN or infinity: feature {names[j]!r} has missing or infinite "
                 "values. Fill them first, or leave it out of the features to change."

@@ -1,5 +1,6 @@
 """Folds of the training rows, each with the environments that its candidates are scored in."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -12,10 +13,15 @@ from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred._validation import check_sample_weight
+from stablepred._validation import check_sample_weight, warn_user
 from stablepred.evaluation.predictions import check_columns, check_environments
-from stablepred.exceptions import InputError
-from stablepred.validation.environments import NoisyColumns, validation_environments
+from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.validation.environments import (
+    NoisyColumns,
+    by_content,
+    column_values,
+    validation_environments,
+)
 
 FloatArray = NDArray[np.float64]
 IndexArray = NDArray[np.intp]
@@ -111,30 +117,21 @@ def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
     for table in tables:
         if named or table.X.shape[1] != len(rows.names):
             check_columns(table, rows.names, "X")
-        target = _zero_one(table.y, classes, table.name)
+        values = np.asarray(table.y)  # with the labels of y, or 0/1 already
+        fitting = [pair for pair in (classes.tolist(), [0, 1]) if np.isin(values, pair).all()]
+        if not fitting:
+            raise InputError(
+                f"the outcome of environment {table.name!r} must have the values "
+                f"{classes.tolist()} or 0 and 1, but has {np.unique(values)[:5].tolist()}."
+            )
+        target = (values == fitting[0][1]).astype(np.float64)
         given.append((table.X if named else table.X.to_numpy(), target, np.ones(len(target))))
     every = np.arange(len(rows.y))
     return [str(table.name) for table in tables], Fold(every, every, lambda X, weight: given)
 
 
-def _zero_one(y: Any, classes: NDArray[Any], name: str) -> FloatArray:
-    """An environment's outcome as 0/1: it may have the labels of y, or be 0/1 already."""
-    values = np.asarray(y)
-    for pair in (classes.tolist(), [0, 1]):
-        if np.isin(values, pair).all():
-            return (values == pair[1]).astype(np.float64)
-    raise InputError(
-        f"the outcome of environment {name!r} must have the values {classes.tolist()} or 0 and 1, "
-        f"but has {np.unique(values)[:5].tolist()}."
-    )
-
-
 def split(rows: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArray]]:
-    """Split into training and held-out rows, as indices among the rows that are present.
-
-    A number means shuffled, stratified folds of those; a splitter, or a list of splits, refers to
-    all rows.
-    """
+    """Splits as indices among the rows present; a splitter, or a list of splits, has all rows."""
     present = rows.present
     if not isinstance(cv, Integral):
         among = np.full(len(rows.y), -1)
@@ -164,3 +161,45 @@ def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
         sums.append([(w @ (target - base) ** 2, w.sum()) for _, target, w in scored])
     squares, totals = np.sum(sums, axis=0).T  # (environments,)
     return float(np.sqrt(squares / totals).mean())
+
+
+def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
+    """Find the features that vary and that the library's screen does not call stable."""
+    from stablepred.models.selector import StableFeatureSelector  # it imports this package
+
+    x = column_values(rows.X, range(len(rows.names)), rows.names)
+    order = by_content(x)  # so that the verdict does not depend on the columns' order
+    judge = StableFeatureSelector(random_state=child_seed(seed, "noisy"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StablepredWarning)
+        judge.fit(x[:, order], rows.target, sample_weight=rows.weight)
+    mask = np.empty(len(order), dtype=bool)
+    mask[order] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
+    if mask.all() or not mask.any():
+        warn_user(
+            f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "
+            "environments say little about stability. Name the features that may change in "
+            "noisy_features=, or pass environments=.",
+            StablepredWarning,
+        )
+    return mask
+
+
+def select_noisy(chosen: Any, names: Sequence[Any]) -> NDArray[np.bool_]:
+    """Turn names, indices or booleans into a mask over the columns."""
+    listed = [chosen] if isinstance(chosen, str) else list(chosen)
+    booleans = [item for item in listed if isinstance(item, bool | np.bool_)]
+    if booleans and len(booleans) == len(listed) == len(names):
+        mask = np.array(listed, dtype=bool)
+    else:
+        index = {name: j for j, name in enumerate(names)} | {j: j for j in range(len(names))}
+        unknown = booleans + [item for item in listed if item not in index]
+        if unknown:
+            raise InputError(
+                f"noisy_features names {unknown[0]!r}, but the features are {list(names)}. "
+                "Booleans must be one per feature."
+            )
+        mask = np.isin(np.arange(len(names)), [index[item] for item in listed])
+    if not mask.any():
+        raise InputError("noisy_features is empty; name a feature, or leave it at None.")
+    return mask

@@ -29,10 +29,7 @@ SMALL_SHARE = 0.05
 
 @dataclass(frozen=True)
 class EnvironmentScorer:
-    """A multi-metric scorer in scikit-learn's sense: sums of squares in every environment.
-
-    The sums are over rows, so that errors are pooled over the folds and not averaged.
-    """
+    """A multi-metric scorer: sums of squares per environment, pooled over the folds."""
 
     names: Sequence[str]  # of the environments
     folds: Sequence[Fold]
@@ -99,24 +96,23 @@ def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
     if chosen["constant"]:
         category: type[Warning] = ConstantPredictionWarning
-        found, advice = "predicts (nearly) the same probability for every row", "less penalty"
+        found, advice = (
+            "predicts (nearly) the same probability for every row",
+            "towards less penalty",
+        )
     elif chosen["collapsed"]:
-        category = DegenerateWeightsWarning
-        found, advice = "has balancing weights that collapsed onto few rows", "larger weight_l2"
+        category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
+        found = "has balancing weights that collapsed onto few rows"
     elif chosen["uninformative"]:
-        category = StablepredWarning
+        category, advice = StablepredWarning, "or try a balanced estimator"
         found = (
             f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
             f" no better than a constant predictor ({constant_error:.3g})"
         )
-        advice = "a balanced estimator"
     else:
         return
-    warn_user(
-        f"the chosen candidate {chosen['params']} {found}: no better one was left. Widen the grid, "
-        f"{'or try' if category is StablepredWarning else 'towards'} {advice}.",
-        category,
-    )
+    start = f"the chosen candidate {chosen['params']} {found}: no better one was left."
+    warn_user(f"{start} Widen the grid, {advice}.", category)
 
 
 def positive_probability(model: Any, X: Any) -> FloatArray:
@@ -133,8 +129,7 @@ def positive_probability(model: Any, X: Any) -> FloatArray:
 def effective_share(model: Any) -> float:
     """Effective share of the balancing weights, wherever in the model they are; NaN if nowhere."""
     while model is not None:
-        report = getattr(model, "balance_report_", None)
-        if report is not None:
+        if (report := getattr(model, "balance_report_", None)) is not None:
             return float(report.effective_share)
         last_step = model.steps[-1][1] if isinstance(model, Pipeline) else None
         model = last_step or getattr(model, "best_estimator_", None)

@@ -15,8 +15,15 @@ from stablepred._random import RandomState, root_seed
 from stablepred.exceptions import InputError
 from stablepred.validation.candidates import CandidateSearch, fit_arguments, prepare
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
-from stablepred.validation.folds import Fold, Rows, constant_error, make_folds, use_environments
-from stablepred.validation.noisy import find_noisy, select_noisy
+from stablepred.validation.folds import (
+    Fold,
+    Rows,
+    constant_error,
+    find_noisy,
+    make_folds,
+    select_noisy,
+    use_environments,
+)
 from stablepred.validation.scoring import EnvironmentScorer, positive_probability, warn_of_doubt
 
 
@@ -29,12 +36,10 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
 
         Average_Error + stability_weight * Stability_Error        (RMSE; paper, eqs. 1-2)
 
-    over those environments is chosen. No test environment is needed. A constant predictor is
-    perfectly stable and useless, and shrinking towards one buys stability. Candidates that predict
-    a constant, that are no better than a constant on average, or whose balancing weights collapsed
-    are therefore marked, and chosen only if nothing else is left, with a warning. Columns that are
-    not 0/1 are cut at their mean to decide whether they agree with the outcome; a value that has
-    to change sides is replaced by one drawn from the other side.
+    over those environments is chosen. Candidates that predict a constant, that are no better than a
+    constant on average, or whose balancing weights collapsed are marked, and chosen only if nothing
+    else is left, with a warning. Columns that are not 0/1 are cut at their mean to decide whether
+    they agree with the outcome; a value that has to change sides is drawn from the other side.
 
     Parameters
     ----------
@@ -56,8 +61,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         Lambda in the sum above.
     validation : {"redraw", "resample"}, default="redraw"
         How the noisy features are made to agree with the outcome: their columns are redrawn
-        together, or the rows are reweighted (the paper's non-random resampling). In the tuning
-        study, redrawing makes better choices.
+        together, or the rows are reweighted (the paper's non-random resampling).
     rates : sequence of float, default=.1, .2 ... .9
         One environment each: the share of rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
@@ -72,7 +76,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     refit : bool, default=True
         Fit the best candidate on all rows, for ``best_estimator_`` and prediction.
     n_jobs : int or None, default=None
-        Number of processes, with one thread each. The result does not depend on it.
+        Number of processes, with one thread each.
     random_state : int, RandomState or None, default=None
         Seed of the folds, the redrawing, the random search and the estimators.
     verbose : int, default=0
@@ -83,12 +87,10 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     best_estimator_, best_params_, best_index_, best_score_, classes_, n_features_in_ :
         As in ``GridSearchCV``. Store the model with ``best_estimator_.save(path)``.
     cv_results_ : dict of arrays, one entry per candidate
-        ``params``, ``param_*``, times, ``mean_test_score`` and ``rank_test_score`` as in
-        ``GridSearchCV``; ``criterion`` (minus the score), ``average_error``, ``stability_error``,
-        ``worst_error``, ``error_<environment>``; ``effective_share`` of the balancing weights
-        (smallest over the folds, NaN if there are none); and the marks ``uninformative`` (average
-        error no better than a constant's), ``collapsed`` (balancing weights), ``constant`` and
-        ``failed``. Marked candidates rank last, in this order of the marks.
+        As in ``GridSearchCV``, and ``criterion`` (minus the score), ``average_error``,
+        ``stability_error``, ``worst_error``, ``error_<environment>``, ``effective_share`` of the
+        balancing weights (smallest over the folds), and the marks ``uninformative``, ``collapsed``,
+        ``constant`` and ``failed``. Marked candidates rank last, in this order of the marks.
     noisy_features_ : ndarray of bool, or None if ``environments`` is given
     constant_error_ : float
         Average_Error of predicting the base rate in the same environments.
@@ -179,8 +181,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             prepare(self.estimator, seed),
             self.param_grid,
             scoring=scorer,
-            refit=self.refit
-            and (lambda found: scorer.summarize(found)["rank_test_score"].argmin()),
+            refit=self.refit and (lambda all_: scorer.summarize(all_)["rank_test_score"].argmin()),
             cv=[(fold.train, fold.test) for fold in folds],
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -229,10 +230,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
                     "Pass two or more, or set criterion='worst'."
                 )
             return None, names, [fold]
-        if self.noisy_features is None:
-            noisy = find_noisy(rows, seed)
-        else:
-            noisy = select_noisy(self.noisy_features, rows.names)
+        named = self.noisy_features
+        noisy = find_noisy(rows, seed) if named is None else select_noisy(named, rows.names)
         folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
         return noisy, [f"r={rate:g}" for rate in self.rates], folds
 

@@ -15,14 +15,13 @@ import pandas as pd
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import Environment
-from stablepred.worlds.synthetic import check_rows
+from stablepred.worlds.synthetic import check_rows, draw_until, take_columns
 
 FloatArray = npt.NDArray[np.float64]
 
 SETTINGS = ("s_indep_v", "s_to_v", "v_to_s", "collinear")
 BETA = np.array([1, -2, 3, -1, 2]) / 3
 NOISE_VARIANCE = 0.3
-BATCH = 65_536  # rows proposed at once, to bound the memory
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,7 @@ class ContinuousWorld:
 
     def signal(self, X: pd.DataFrame) -> FloatArray:
         """f(S), the outcome before noise and its mean given X in every environment."""
-        if missing := [name for name in self.stable_features if name not in X.columns]:
-            raise InputError(f"X lacks the columns {missing} of this world.")
-        return _signal(X[self.stable_features].to_numpy(dtype=np.float64))
+        return _signal(take_columns(X, self.stable_features).to_numpy(dtype=np.float64))
 
     def sample(
         self,
@@ -116,23 +113,16 @@ class ContinuousWorld:
             )
         n, rate = check_rows(n), float(bias_rate)
         rng = numpy_generator(root_seed(random_state), repr(self), n, rate)
-        parts: list[FloatArray] = []
-        kept = tried = 0
-        while kept < n:
-            share = (kept + 1) / (tried + 10)
-            size = min(BATCH, int((n - kept) / share) + 100)
-            parts.append(self._select(size, rate, rng))
-            kept, tried = kept + len(parts[-1]), tried + size
-        x = np.concatenate(parts)[:n]
+
+        def select(size: int) -> tuple[FloatArray]:
+            x = self._draw(size, rng)
+            gap = np.abs(_signal(x[:, : self.n_features // 2]) - np.sign(rate) * x[:, -1])
+            return (x[rng.random(size) < abs(rate) ** (-5 * gap)],)
+
+        (x,) = draw_until(n, select, tried=10)
         y = _signal(x[:, : self.n_features // 2]) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(n)
         frame = pd.DataFrame(x, columns=self.feature_names)
         return Environment(name if name is not None else f"r={rate:g}", frame, y)
-
-    def _select(self, size: int, rate: float, rng: np.random.Generator) -> FloatArray:
-        """Those of ``size`` rows of the world that selection keeps."""
-        x = self._draw(size, rng)
-        gap = np.abs(_signal(x[:, : self.n_features // 2]) - np.sign(rate) * x[:, -1])
-        return x[rng.random(size) < abs(rate) ** (-5 * gap)]
 
     def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Rows before selection."""

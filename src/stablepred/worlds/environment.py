@@ -33,13 +33,7 @@ class Environment:
     y: npt.NDArray[Any]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", str(self.name))
-        object.__setattr__(self, "X", self._check_features())
-        object.__setattr__(self, "y", self._check_outcome())
-
-    def _check_features(self) -> pd.DataFrame:
-        """Check that X is a frame of numbers with distinct names, and copy it."""
-        name, X = f"environment {self.name!r}", self.X
+        name, X, y = f"environment {str(self.name)!r}", self.X, self.y
         if not isinstance(X, pd.DataFrame):
             raise InputError(
                 f"X of {name} must be a pandas DataFrame with named columns, but is "
@@ -51,13 +45,8 @@ class Environment:
             )
         if repeated := X.columns[X.columns.duplicated()].unique().tolist():
             raise InputError(f"{name} has repeated column names {repeated}; rename them.")
-        columns = {c: _as_numbers(X[c], f"feature {c!r} of {name}") for c in X.columns}
-        return X.astype({c: values.dtype for c, values in columns.items()})
-
-    def _check_outcome(self) -> npt.NDArray[Any]:
-        """Check that y is a column of numbers that goes with X row by row."""
-        name, y = f"environment {self.name!r}", self.y
-        if isinstance(y, pd.Series) and not y.index.equals(self.X.index):
+        columns = {c: _as_numbers(X[c], f"feature {c!r} of {name}").dtype for c in X.columns}
+        if isinstance(y, pd.Series) and not y.index.equals(X.index):
             raise InputError(
                 f"X and y of {name} have different row labels. Align them (y = y.loc[X.index]), or "
                 "pass y.to_numpy() if they already match by position."
@@ -65,9 +54,11 @@ class Environment:
         values = np.asarray(y)
         if values.ndim != 1:
             raise InputError(f"y of {name} must have one dimension, but has shape {values.shape}.")
-        if len(values) != len(self.X):
-            raise InputError(f"{name} has {len(self.X)} rows in X but {len(values)} values in y.")
-        return _as_numbers(pd.Series(values), f"the outcome y of {name}")
+        if len(values) != len(X):
+            raise InputError(f"{name} has {len(X)} rows in X but {len(values)} values in y.")
+        object.__setattr__(self, "y", _as_numbers(pd.Series(values), f"the outcome y of {name}"))
+        object.__setattr__(self, "X", X.astype(columns))
+        object.__setattr__(self, "name", str(self.name))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -83,10 +74,8 @@ class Environment:
 
 def _as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
     """The values as integers where all are 0/1, else as finite numbers in double precision."""
-    if missing := int(column.isna().sum()):
-        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
-    if not (is_numeric_dtype(column) or is_bool_dtype(column)) and not column.isin([0, 1]).all():
-        found = column[~column.isin([0, 1])].unique()[:3].tolist()
+    found = _find_other(column, what)
+    if found and not (is_numeric_dtype(column) or is_bool_dtype(column)):
         raise InputError(f"{what} must be numbers, but has other values (e.g. {found}); encode it.")
     values: npt.NDArray[Any] = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
@@ -96,10 +85,15 @@ def _as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
 
 def check_binary(column: pd.Series, what: str) -> None:
     """Raise when a column has anything but 0/1 (or False/True) in it."""
-    if missing := int(column.isna().sum()):
-        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
-    if found := column[~column.isin([0, 1])].unique()[:3].tolist():
+    if found := _find_other(column, what):
         raise InputError(
             f"{what} must be 0/1, but has other values (e.g. {found}). "
             "Apply a Dichotomizer first, or recode the column."
         )
+
+
+def _find_other(column: pd.Series, what: str) -> list[Any]:
+    """The first values that are not 0/1; missing ones are refused."""
+    if missing := int(column.isna().sum()):
+        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
+    return column[~column.isin([0, 1])].unique()[:3].tolist()

@@ -2,10 +2,9 @@
 
     P(x) = 1/total prod_f table_f(x restricted to the scope of f)
 
-Variables are summed out one after the other: the tables that contain x_v are multiplied and summed
-over x_v, which leaves one table on the neighbours of x_v. Backwards, each x_v is drawn from its
-law given those neighbours, which is the product of the same tables. Both passes are exact; the
-price is the largest table met on the way, which is small for chains and rings of local factors.
+Variables are summed out one after the other, which leaves one table on the neighbours of each.
+Backwards, each is drawn given those neighbours, by the product of the same tables. Both are exact;
+the price is the largest table on the way, which is small for chains and rings of local factors.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -34,59 +33,40 @@ class Factor:
 class FactorGraph:
     """Discrete variables whose joint law is proportional to a product of factors.
 
-    Parameters
-    ----------
-    sizes : mapping from str to int
-        Number of values of each variable, at most 127.
-    factors : sequence of Factor
-        Every variable must be in at least one scope.
-    start : str, optional
-        The variable to sum out first among those that join others (see `elimination_order`).
-
-    Attributes
-    ----------
-    log_total : float
-        Logarithm of the sum of the product over all values of all variables.
+    ``sizes`` has the number of values of each variable, at most 127; each must be in a scope.
+    ``log_total`` is the logarithm of the sum of the product over all values of all variables.
     """
 
     def __init__(
         self, sizes: Mapping[str, int], factors: Sequence[Factor], start: str | None = None
     ) -> None:
         self.log_total = 0.0
-        self._sizes = dict(sizes)
+        self._names = list(sizes)
         # Each variable with the factors, it being last in their scopes, whose product is its law.
         self._steps: list[tuple[str, list[Factor]]] = []
         scopes = tuple(factor.scope for factor in factors)
         remaining = list(factors)
         for name in elimination_order(tuple(sizes.items()), scopes, start):
             bucket = [factor for factor in remaining if name in factor.scope]
+            bucket.sort(key=lambda factor: factor.table.size)
+            if prod(sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
+                bucket = [_product(bucket, name)]
+            bucket = [_put_last(factor, name) for factor in bucket]
+            self._steps.append((name, bucket))
+            message = _contract(_product(bucket[:-1], name), bucket[-1], name)
+            scale = float(message.table.max())
+            self.log_total += float(np.log(scale))
             remaining = [factor for factor in remaining if name not in factor.scope]
-            remaining.append(self._sum_out(name, bucket))
-
-    def _sum_out(self, name: str, bucket: list[Factor]) -> Factor:
-        """Multiply the factors that contain a variable, sum it out, and remember its law."""
-        bucket = sorted(bucket, key=lambda factor: factor.table.size)
-        if prod(self._sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
-            bucket = [_product(bucket, name)]
-        bucket = [_put_last(factor, name) for factor in bucket]
-        self._steps.append((name, bucket))
-        message = _contract(_product(bucket[:-1], name), bucket[-1], name)
-        scale = float(message.table.max())
-        self.log_total += float(np.log(scale))
-        return Factor(message.scope, message.table / scale)
+            remaining.append(Factor(message.scope, message.table / scale))
 
     def sample(self, n: int, rng: np.random.Generator) -> Values:
         """Draw ``n`` independent joint values: one array per variable."""
-        return self.extend({}, n, rng, self._sizes)
+        return self.extend({}, n, rng, self._names)
 
     def extend(
         self, drawn: Values, n: int, rng: np.random.Generator, names: Collection[str]
     ) -> Values:
-        """Draw the variables in ``names``, and those they depend on, given those already drawn.
-
-        ``drawn`` must come from an earlier call, with all its variables and any choice of its
-        rows that looked at nothing but them.
-        """
+        """Draw ``names``, and what they depend on, given some rows of an earlier call."""
         needed = set(names)
         for name, factors in self._steps:
             if name in needed and name not in drawn:
@@ -131,11 +111,11 @@ def _contract(left: Factor, right: Factor, name: str) -> Factor:
     columns = tuple(v for v in right.scope if v not in left.scope)
     a = _aligned(left, (*common, *rows, name))
     b = _aligned(right, (*common, *columns, name))
-    k = len(common)
-    shape = (*a.shape[:-1], *b.shape[k:-1])
-    stack, size = prod(a.shape[:k]), a.shape[-1]
+    k, size = len(common), a.shape[-1]
+    stack = prod(a.shape[:k])
     product = a.reshape(stack, -1, size) @ b.reshape(stack, -1, size).transpose(0, 2, 1)
-    return Factor((*common, *rows, *columns), product.reshape(shape))
+    product = product.reshape((*a.shape[:-1], *b.shape[k:-1]))
+    return Factor((*common, *rows, *columns), product)
 
 
 def _put_last(factor: Factor, name: str) -> Factor:
@@ -159,14 +139,20 @@ def elimination_order(
 ) -> tuple[str, ...]:
     """Order in which to sum out variables so that the tables on the way stay small.
 
-    First and at any time those whose neighbours are all joined already; then ``start``; then,
-    among the neighbours of what has been summed out, the one that joins the fewest new pairs.
-    On a ring this walks along it, so that a table holds the two ends of the part that is done
-    and nothing between.
+    First and at any time those whose neighbours are all joined already; then ``start``; then, among
+    the neighbours of what has been summed out, the one that joins the fewest new pairs.
     """
     lengths = dict(sizes)
     neighbours = {v: {o for s in scopes if v in s for o in s} - {v} for v in lengths}
-    cost = {name: _cost(name, neighbours, lengths) for name in lengths}
+
+    def price(name: str) -> tuple[int, int]:
+        """Pairs of neighbours not joined yet, and the size of the table they would share."""
+        around = neighbours[name]
+        joined = sum(len(around & neighbours[other]) for other in around)
+        missing = len(around) * (len(around) - 1) - joined
+        return missing, prod(lengths[v] for v in around) * lengths[name]
+
+    cost = {name: price(name) for name in lengths}
     front: set[str] = {start} & set(lengths) if start is not None else set()
     order: list[str] = []
     while cost:
@@ -181,16 +167,5 @@ def elimination_order(
             neighbours[other] |= around
             neighbours[other] -= {name, other}
         front = (front if simple else front | around) - {name}
-        for other in around.union(*(neighbours[v] for v in around)):
-            cost[other] = _cost(other, neighbours, lengths)
+        cost |= {v: price(v) for v in around.union(*(neighbours[v] for v in around))}
     return tuple(order)
-
-
-def _cost(
-    name: str, neighbours: Mapping[str, set[str]], sizes: Mapping[str, int]
-) -> tuple[int, int]:
-    """Pairs of neighbours not joined yet, and the size of the table they would share with it."""
-    around = neighbours[name]
-    joined = sum(len(around & neighbours[other]) for other in around)
-    missing = len(around) * (len(around) - 1) - joined
-    return missing, prod(sizes[v] for v in around) * sizes[name]

@@ -1,12 +1,10 @@
 """The selected worlds of section 6.2 as products of small tables, to be drawn from exactly.
 
 Features are signs of Gaussian variables, or thresholds of sums of two of them. A Gaussian is
-written as sign and magnitude; given all of them the rest is independent. The magnitudes are never
-observed, only integrated over, and every integrand is smooth in them: so they take the values of a
-Gauss quadrature for the half-normal law. With 10 nodes the law of all binary
-features at p = 10 is within 1e-9 (total variation) of the one with 26 nodes when the noise is read
-as a standard deviation, and within 1e-7 when it is read as a variance: largest values over both
-causal settings, both shifts, 20 to 60 % of stable features, rates up to .9999.
+written as sign and magnitude; given all of them the rest is independent. Magnitudes are only
+integrated over, and every integrand is smooth in them: they take the values of a Gauss quadrature
+for the half-normal law. With 10 nodes the law of all features at p = 10 is within 1e-9 (total
+variation) of the one with 26, or 1e-7 where the noise is read as a variance.
 """
 
 from collections.abc import Sequence
@@ -31,7 +29,6 @@ TARGET = "target"
 def selected_law(world: "SyntheticWorld", rate: float, nodes: int = NODES) -> FactorGraph:
     """The law of all features after selection at a rate, up to the outcome.
 
-    With ``shift="v_given_s"`` this is the law itself: the outcome plays no part in selection.
     With ``shift="y_given_v"`` there is one more variable, the target t, that selection works
     against: P(x, t) ~ P(x) prod_j (r if v_j = t else 1 - r), whatever Y or the signal would be.
     """
@@ -74,11 +71,7 @@ def causal_factors(
 
 
 def half_normal_nodes(count: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of the Gauss quadrature for |N(0, 1)|, exact for degree 2 count - 1.
-
-    The recurrence of the orthogonal polynomials comes from Lanczos' method on a fine rule, the
-    nodes and weights from its tridiagonal matrix (Golub and Welsch).
-    """
+    """Gauss quadrature for |N(0, 1)|: Lanczos' method on a fine rule, then Golub and Welsch."""
     x, w = np.polynomial.legendre.leggauss(400)
     x = 6.5 * (x + 1)  # the mass beyond 13 is below 1e-37
     w = w * np.exp(-(x**2) / 2)

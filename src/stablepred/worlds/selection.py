@@ -47,9 +47,8 @@ def biased_sample(
         The column to agree with, the outcome if not given.
     replace : bool
         With replacement, each of the n rows is drawn with probability proportional to its weight.
-        Without, every row is selected with probability weight / largest weight, on its own, and
-        n of the selected rows are taken at random; so the rows follow the same law, as long as
-        the rows of the table are a random sample themselves.
+        Without, every row is selected with probability weight / largest weight, on its own, and n
+        of the selected rows are taken at random.
     random_state : int, RandomState or None
         Seed of the selection.
     name : str, optional
@@ -67,8 +66,17 @@ def biased_sample(
     rng = numpy_generator(root_seed(random_state), "biased_sample", n, rate)
     if replace:
         rows = rng.choice(len(share), size=n, p=share / share.sum())
+    elif n > (available := int(share.sum() + 1e-9)):
+        raise InputError(
+            f"the table has {len(share)} rows, of which this selection leaves about {available}, "
+            f"but n={n} were asked for. Take n <= {available}, fewer features, a bias_rate nearer "
+            "to 0.5, or replace=True."
+        )
     else:
-        rows = _draw_without_replacement(share, n, rng)
+        rows = np.empty(0, dtype=np.int64)
+        while len(rows) < n:  # again only by chance, when n is close to what can be delivered
+            rows = np.flatnonzero(rng.random(len(share)) < share)
+        rows = rng.permutation(rows)[:n]
     chosen, label = frame.iloc[rows], f"r={rate:g}" if name is None else name
     return Environment(label, chosen.drop(columns=outcome), chosen[outcome].to_numpy())
 
@@ -89,22 +97,6 @@ def deliverable_rows(
     return int(share.sum() + 1e-9)
 
 
-def _draw_without_replacement(
-    share: FloatArray, n: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
-    """Rows selected one by one with the given probabilities, then n of them at random."""
-    if n > (available := int(share.sum() + 1e-9)):
-        raise InputError(
-            f"the table has {len(share)} rows, of which this selection leaves about {available}, "
-            f"but n={n} were asked for. Take n <= {available}, fewer features, a bias_rate nearer "
-            "to 0.5, or replace=True."
-        )
-    selected = np.empty(0, dtype=np.int64)
-    while len(selected) < n:  # again only by chance, when n is close to what can be delivered
-        selected = np.flatnonzero(rng.random(len(share)) < share)
-    return rng.permutation(selected)[:n]
-
-
 def _relative_weights(
     frame: pd.DataFrame,
     outcome: str,
@@ -112,18 +104,9 @@ def _relative_weights(
     rate: float,
     target: str | None,
 ) -> FloatArray:
-    """Weight of every row divided by the largest one."""
+    """Weight of every row divided by the largest one, once the columns named are checked."""
     chosen = [features] if isinstance(features, str) else list(features)
     goal = outcome if target is None else target
-    _check_columns(frame, outcome, chosen, goal)
-    agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
-    count = agree.sum(axis=1)
-    log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)
-    return np.asarray(np.exp(log_weight - log_weight.max()))
-
-
-def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: str) -> None:
-    """Check that the columns named exist, make sense together, and are 0/1."""
     if not isinstance(frame, pd.DataFrame) or len(frame) == 0:
         raise InputError("the table must be a pandas DataFrame with at least one row.")
     if repeated := frame.columns[frame.columns.duplicated()].unique().tolist():
@@ -139,3 +122,7 @@ def _check_columns(frame: pd.DataFrame, outcome: str, chosen: list[str], goal: s
         raise InputError(f"{both[0]!r} cannot be both a selected feature and outcome or target.")
     for column in named:
         check_binary(frame[column], f"column {column!r}")
+    agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
+    count = agree.sum(axis=1)
+    log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)
+    return np.asarray(np.exp(log_weight - log_weight.max()))

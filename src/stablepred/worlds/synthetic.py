@@ -4,6 +4,7 @@ Y = 1 where sigmoid(z) + N(0, .2) >= .5,    z = sum_i alpha_i X_i + sum_j beta_j
 P(row is selected) ~ prod over the biased j of (r where V_j equals its target, else 1 - r)
 """
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from scipy.special import expit, ndtr
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import Environment, IntArray
-from stablepred.worlds.factors import FactorGraph, Values
+from stablepred.worlds.factors import Values
 from stablepred.worlds.latent import TARGET, selected_law
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,19 +72,15 @@ class SyntheticWorld:
     Effects of Gaussian causes are 1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of
     causes.
 
-    *Why selection is exact.* No row is rejected because of its biased features: 100,000 rows of 80
-    features take seconds at any rate. With ``shift="y_given_v"``, propose (x, t) from
-    P(x) prod_j (r if v_j = t else 1 - r), with t a free 0/1 variable; draw Y given x; keep the row
-    if its target came out as t. What is kept follows P(x) P(y|x) prod_j (r if v_j = target else
-    1 - r), the selected law; a fifth of the proposals or more is kept, whatever the rate and the
-    number of biased features. For ``"s_indep_v"`` and ``"v_to_s"`` the biased V_j are signs of
-    independent Gaussians, so a proposal is: t a fair coin, each biased V_j equal to t with
-    probability r, everything else as in the world without selection. For ``"s_to_v"`` the proposal
-    is a ring of Gaussians tied by the factors of V. That ring, and everything with
-    ``shift="v_given_s"`` (where nothing is rejected), is a product of local factors and is drawn
-    by summing variables out and sampling backwards, which is exact (`stablepred.worlds.factors`),
-    with the magnitudes of the Gaussians on the nodes of a Gauss quadrature (accuracy:
-    `stablepred.worlds.latent`).
+    *Why selection is exact.* No row is rejected because of its biased features. With
+    ``shift="y_given_v"``, propose (x, t) from P(x) prod_j (r if v_j = t else 1 - r), with t a free
+    0/1 variable; draw Y given x; keep the row if its target came out as t. What is kept, a fifth of
+    the proposals or more, follows P(x) P(y|x) prod_j (r if v_j = target else 1 - r). For
+    ``"s_indep_v"`` and ``"v_to_s"`` a proposal is: t a fair coin, each biased V_j equal to t with
+    probability r, everything else as in the world without selection. For ``"s_to_v"``, and for
+    everything with ``shift="v_given_s"`` (where nothing is rejected), it is a product of local
+    factors, drawn exactly (`stablepred.worlds.factors`) but for the quadrature of
+    `stablepred.worlds.latent`.
     """
 
     setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
@@ -103,22 +100,19 @@ class SyntheticWorld:
             value = getattr(self, label)
             if value not in choices and not (label == "bias_on" and value is None):
                 raise InputError(f"{label} must be one of {list(choices)}, but is {value!r}.")
-        if self.shift == "v_given_s" and self.bias_on is not None:
+        idle, default, goal = (
+            ("bias_on", None, "Z(S)")
+            if self.shift == "v_given_s"
+            else ("mediator", "binary", "the outcome")
+        )
+        if (value := getattr(self, idle)) != default:
             raise InputError(
-                f"bias_on={self.bias_on!r} has no meaning with shift='v_given_s', where the noisy "
-                "features are selected to agree with Z(S). Leave bias_on out."
-            )
-        if self.shift != "v_given_s" and self.mediator != "binary":
-            raise InputError(
-                f"mediator={self.mediator!r} has no meaning with shift={self.shift!r}, where the "
-                "noisy features are selected to agree with the outcome. Leave mediator out."
+                f"{idle}={value!r} has no meaning with shift={self.shift!r}, where the noisy "
+                f"features are selected to agree with {goal}. Leave {idle} out."
             )
         if self.n_features != int(self.n_features):
             raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
         object.__setattr__(self, "n_features", int(self.n_features))
-        self._check_counts()
-
-    def _check_counts(self) -> None:
         for label, share in (("stable", self.stable), ("biased", self.biased)):
             if not 0.0 < share < 1.0:
                 raise InputError(f"{label} must be a fraction between 0 and 1, but is {share!r}.")
@@ -218,13 +212,9 @@ class SyntheticWorld:
         return repr(self).replace(f", mediator={self.mediator!r}", "") if unmarked else repr(self)
 
     def _check_columns(self, X: Any) -> npt.NDArray[Any]:
-        """Check the columns of X by name (a frame) or by position (an array)."""
+        """The columns of X, by name (a frame) or by position (an array)."""
         names = self.feature_names
-        if isinstance(X, pd.DataFrame):
-            if missing := [name for name in names if name not in X.columns]:
-                raise InputError(f"X lacks the columns {missing} of this world.")
-            X = X[names]
-        x = np.asarray(X)
+        x = take_columns(X, names).to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if x.ndim != 2 or x.shape[1] != len(names):
             raise InputError(f"X must have {len(names)} columns, but has shape {x.shape}.")
         if not np.isin(x, (0, 1)).all():
@@ -256,23 +246,26 @@ class SyntheticWorld:
         """Standard deviation of what the paper writes as N(0, number)."""
         return number if self.noise_scale == "sd" else float(np.sqrt(number))
 
-    def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
+    def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Any, ...]:
         """``n`` rows of the selected population (see the notes above for why it is exact)."""
         if self.shift == "v_given_s":
             x = _stack(selected_law(self, rate).sample(n, rng), self.feature_names)
             return x, self._draw_outcomes(x, rng)
-        law = selected_law(self, rate) if self.setting == "s_to_v" else None
-        parts: list[tuple[Rows, IntArray]] = []
-        kept = tried = 0
-        while kept < n:
-            share = (kept + 1) / (tried + 2)
-            size = min(BATCH, int((n - kept) / share) + 100)
-            parts.append(
-                self._hit(size, rate, rng) if law is None else self._hit_law(law, size, rng)
-            )
-            kept, tried = kept + len(parts[-1][1]), tried + size
-        rows, outcomes = zip(*parts, strict=True)
-        return np.concatenate(rows)[:n], np.concatenate(outcomes)[:n]
+        if self.setting != "s_to_v":
+            return draw_until(n, lambda size: self._hit(size, rate, rng))
+        law = selected_law(self, rate)
+
+        def hit(size: int) -> tuple[Rows, IntArray]:
+            """The same, but S and V1 are drawn first, given the target; then V for the hits."""
+            drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
+            x = _stack(drawn, self.stable_features)
+            y = self._draw_outcomes(x, rng)
+            hit = self._targets(x, y) == drawn[TARGET]
+            drawn = {name: column[hit] for name, column in drawn.items()}
+            drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
+            return _stack(drawn, self.feature_names), y[hit]
+
+        return draw_until(n, hit)
 
     def _hit(self, size: int, rate: float, rng: np.random.Generator) -> tuple[Rows, IntArray]:
         """Those of ``size`` proposals whose target comes out as proposed; V is drawn first."""
@@ -282,22 +275,15 @@ class SyntheticWorld:
         v[:, self.n_noisy - self.n_biased :] = target[:, None] ^ ~agrees
         if self.setting == "s_indep_v":
             s = rng.integers(0, 2, (size, self.n_stable), dtype=np.int8)
-        else:
-            s = self._draw_effects(v, rng)
+        else:  # S_j = 1 where V~_j + V~_{j+1} + N(0, 2) > 1, with V~ Gaussian with the signs of V
+            latent, j = np.abs(rng.standard_normal(v.shape)) * (2 * v - 1), np.arange(self.n_stable)
+            sums = latent[:, j % self.n_noisy] + latent[:, (j + 1) % self.n_noisy]
+            noise = self.noise_sd(2.0) * rng.standard_normal(sums.shape)
+            s = (sums + noise > 1).astype(np.int8)
         x = np.hstack([s, v])
         y = self._draw_outcomes(x, rng)
         hit = self._targets(x, y) == target
         return x[hit], y[hit]
-
-    def _hit_law(self, law: FactorGraph, size: int, rng: np.random.Generator) -> Any:
-        """The same, but S and V1 are drawn first, given the target; then the other V for hits."""
-        drawn = law.extend({}, size, rng, [*self.stable_features, TARGET])
-        x = _stack(drawn, self.stable_features)
-        y = self._draw_outcomes(x, rng)
-        hit = self._targets(x, y) == drawn[TARGET]
-        drawn = {name: column[hit] for name, column in drawn.items()}
-        drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
-        return _stack(drawn, self.feature_names), y[hit]
 
     def _draw_outcomes(self, x: Rows, rng: np.random.Generator) -> IntArray:
         """Y given the features (the columns after V1 play no part)."""
@@ -307,17 +293,26 @@ class SyntheticWorld:
         """What the biased features are selected to agree with."""
         return y if self.bias_on == "outcome" else self._score(x) >= 0
 
-    def _draw_effects(self, v: Rows, rng: np.random.Generator) -> Rows:
-        """S_j = 1 where V~_j + V~_{j+1} + N(0, 2) > 1, with V~ Gaussian with the given signs."""
-        latent = np.abs(rng.standard_normal(v.shape)) * (2 * v - 1)
-        j = np.arange(self.n_stable)
-        sums = latent[:, j % self.n_noisy] + latent[:, (j + 1) % self.n_noisy]
-        noise = self.noise_sd(2.0) * rng.standard_normal(sums.shape)
-        return (sums + noise > 1).astype(np.int8)
-
 
 def _stack(drawn: Values, names: list[str]) -> Rows:
     return np.column_stack([drawn[name] for name in names])
+
+
+def take_columns(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The columns with these names; raises an InputError where some are missing."""
+    if missing := [name for name in names if name not in X.columns]:
+        raise InputError(f"X lacks the columns {missing} of this world.")
+    return X[names]
+
+
+def draw_until(n: int, draw: Callable[[int], tuple[Any, ...]], tried: int = 2) -> tuple[Any, ...]:
+    """``n`` rows of the arrays that ``draw(size)`` keeps of ``size`` proposals."""
+    parts, kept, shown = [], 0, tried
+    while kept < n:
+        size = min(BATCH, int((n - kept) / ((kept + 1) / shown)) + 100)
+        parts.append(draw(size))
+        kept, shown = kept + len(parts[-1][0]), shown + size
+    return tuple(np.concatenate(arrays)[:n] for arrays in zip(*parts, strict=True))
 
 
 def check_rate(rate: float) -> float:
