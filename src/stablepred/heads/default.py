@@ -148,15 +148,16 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
     linear = fit_path(Linear(folds.outcome), sample, folds)
     if folds.is_empty:
         return linear
-    best = linear
+    best, binary = linear, bool(((sample.x == 0) | (sample.x == 1)).all())
     for kind in (Pairwise, Threeway):
         if kind is Threeway and not has_triples(sample, folds.outcome):
             break
-        richer = fit_path(kind(folds.outcome), sample, folds)
-        richer = _take_if_clearly_better(
-            fit_path(kind(folds.outcome, True), sample, folds), richer, folds
-        )
-        best = _take_if_clearly_better(richer, best, folds)
+        richer = fit_path(kind(folds.outcome, everywhere=True), sample, folds)
+        better = _take_if_clearly_better(richer, best, folds)
+        if better is richer and not binary:
+            safer = fit_path(kind(folds.outcome), sample, folds)
+            better = _take_if_clearly_better(richer, safer, folds)
+        best = better
     return best
 
 
