@@ -118,6 +118,36 @@ def plot_frontiers(
     figure.savefig(path, dpi=130)
 
 
+def plot_spread(
+    panels: Mapping[str, pd.DataFrame], title: str, columns: int, path: Path, *, oracle: str
+) -> None:
+    """Average_Error of every method, with a Stability_Error to either side; a panel per world.
+
+    ``panels`` maps titles to frames with a row per method and both errors. Two vertical lines are
+    the average of the constant and of the ``oracle``.
+    """
+    columns, longest = min(columns, len(panels)), max(map(len, panels.values()))
+    rows = -(-len(panels) // columns)
+    figure, grid = make_canvas(rows, columns, (3.1 * columns + 1, rows * (0.19 * longest + 0.9)))
+    for axes, (name, frame) in zip(grid, panels.items(), strict=False):
+        own = frame.set_index("method").iloc[::-1]
+        average, spread = own["Average_Error"], own["Stability_Error"]
+        up = np.arange(len(own))
+        for method, dash in ((CONSTANT, ":"), (oracle, "--")):
+            axes.axvline(average[method], color="#8c8c8c", linestyle=dash, linewidth=1.2, zorder=1)
+        colours = [
+            STYLES[OURS][0] if m.lower().startswith("stable") else "#555555" for m in own.index
+        ]
+        axes.hlines(up, average - spread, average + spread, colours, linewidth=2.5, alpha=0.45)
+        axes.scatter(average, up, c=colours, s=20, zorder=3)
+        axes.set_yticks(up, own.index, fontsize=7)
+        axes.set_title(name, fontsize=9, loc="left")
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    figure.savefig(path, dpi=120)
+
+
 def _set_ticks(axes: Axes, environments: list[Any]) -> None:
     """Every second rate, or all names, slanted where they are long."""
     if not isinstance(environments[0], str):
@@ -201,10 +231,15 @@ def label_axes(grid: list[Axes], columns: int, across: str, up: str) -> None:
 
 
 def add_legend(figure: Figure, axes: Axes) -> None:
-    """One legend under all panels, in two lines where they are too narrow for one."""
+    """One legend under all panels, in as many lines as its labels need."""
     handles, labels = axes.get_legend_handles_labels()
-    width = figure.get_figwidth()
-    ncols = len(labels) if width > 8 else -(-len(labels) // (2 if width > 4.8 else 3))
+    width = sum(0.65 + 0.075 * len(label) for label in labels)  # in inches
+    lines = int(np.ceil(width / figure.get_figwidth()))
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=9
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=-(-len(labels) // lines),
+        frameon=False,
+        fontsize=9,
     )
