@@ -16,6 +16,7 @@ from studies.methods import (
     CONSTANT,
     DGBR,
     DLR,
+    FLOOR,
     GBR,
     LR,
     ORACLE,
@@ -34,6 +35,7 @@ STYLES = {
     BALANCED_BOOSTING: ("#ccb974", "h", "-"),
     CONSTANT: ("#8c8c8c", "", ":"),
     ORACLE: ("#222222", "", "--"),
+    FLOOR: ("#222222", "", ":"),
     "LR (no intercept)": ("#c44e52", "x", "--"),
     "LR (chosen penalty)": ("#c44e52", "+", "-."),
     "GBR (paper)": ("#da8bc3", "^", "--"),
@@ -46,7 +48,7 @@ STYLES = {
     "oracle OLS": ("#222222", "", "--"),
     "oracle boosting": ("#222222", "", "-."),
 }
-POINTS = {CONSTANT: "P", ORACLE: "*"}  # markers where there is no line
+POINTS = {CONSTANT: "P", ORACLE: "*", FLOOR: "X"}  # markers where there is no line
 RATE = "bias rate r of the test environment"
 
 
