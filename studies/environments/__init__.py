@@ -10,13 +10,13 @@ from studies import plots
 from studies.environments.cases import (
     LABELLED,
     NAME,
-    ORACLE,
     TRAIN_RATES,
     WIDE_TRAIN_RATES,
     Case,
     list_cases,
     run_case,
 )
+from studies.peers.cases import ORACLE
 from studies.records import Definition, Records
 from studies.study import Study, Tables
 from studies.tables import ERRORS, join, markdown, mean_interval, seed_text
@@ -105,7 +105,8 @@ def _labels_text(means: pd.DataFrame) -> str:
     """What the labels change for Stable, in thousandths of the average error."""
     average = means.pivot(index=["environments", "world"], columns="method", values="Average_Error")
     change = 1000 * (average[LABELLED] - average["stable"])
-    listed = [f"{world}, {n}: {value:+.0f}" for (n, world), value in change.items()]
+    rows = change.rename("change").reset_index().to_dict("records")
+    listed = [f"{row['world']}, {row['environments']}: {row['change']:+.0f}" for row in rows]
     return (
         f"The labels lower the Average_Error of `stable` in {int((change < 0).sum())} of "
         f"{len(change)} cases; the change in thousandths is " + "; ".join(listed) + "."
