@@ -18,7 +18,8 @@ from stablepred._validation import (
     fit_atomically,
     validate,
 )
-from stablepred.baselines.linear import LinearClassifier, check_solver, fit_worst_case, log_loss
+from stablepred.baselines.linear import LinearClassifier
+from stablepred.baselines.minimax import check_solver, fit_worst_case, log_loss
 from stablepred.baselines.rows import check_both_classes, distinct_rows, encode_environments
 from stablepred.baselines.worst_case import Capped
 from stablepred.io.save import storable
