@@ -302,7 +302,7 @@ CASES = [
     ),
     Case(
         "a feature times −1000",
-        "as above: features are cut to 0/1 first",
+        "as above: the two values of a column are read as 0 and 1",
         lambda: with_column(lambda x: -1000 * x[:, 0]),
         others=REDUNDANT,
     ),
@@ -387,7 +387,7 @@ CASES = [
     Case("bool", "true is 1", booleans, same_as=ordinary),
     Case(
         "complex",
-        "no order, so nothing to cut",
+        "complex numbers have no order",
         lambda: typed(lambda x: x + 1j),
         others=everywhere("refused: ValueError"),
     ),
