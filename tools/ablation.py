@@ -2,10 +2,11 @@
 
     STABLEPRED_DATA=folder python tools/ablation.py
 
-Prints Average_Error / Stability_Error in synthetic worlds (n = 2000, r = .75, .85 where it says so
-or P(V|S) shifts, tests at r = .1 ... .9), the change against logistic regression on tables with
-natural environments (at most 1000 rows of one environment, tested in all others), and how often a
-variable with probability_noisy >= .9 is noisy. Development seeds only.
+Prints Average_Error / Stability_Error in synthetic worlds (n = 2000), the change against logistic
+regression on tables with natural environments (at most 1000 rows of one environment, tested in all
+others), and how often a variable with probability_noisy >= .9 is noisy. Of the worlds of 0/1
+features r is .75, or .85 where it says so or P(V|S) shifts, and .1 ... .9 in the tests; of those of
+numbers it is 1.7, and -3 ... 3 in the tests. Development seeds only.
 """
 
 import warnings
@@ -16,10 +17,16 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from stablepred import StableClassifier, average_error, environment_errors, stability_error
-from stablepred.data import SyntheticWorld
+from stablepred import (
+    StableClassifier,
+    StableRegressor,
+    average_error,
+    environment_errors,
+    stability_error,
+)
+from stablepred.data import ContinuousWorld, SyntheticWorld
 from stablepred.evaluation.metrics import rmse
 from stablepred.evidence.explaining_away import CAUSE_Z, ExplainingAway
 from stablepred.evidence.verdict import NOISY
@@ -29,7 +36,9 @@ from studies.natural.tables import NATURAL, NaturalTable, load_table
 
 SEEDS, ROWS, TEST_ROWS = range(2), 2000, 5000
 TABLE_ROWS, LEAST_TRAINED, LEAST_TESTED, MOST_TRAINED = 1000, 150, 100, 3
-WORLDS: dict[str, tuple[SyntheticWorld, float]] = {
+RATES = tuple(r / 10 for r in range(1, 10))
+NUMBER_RATES = tuple(sign * r for r in (3.0, 2.0, 1.7, 1.5, 1.3) for sign in (1, -1))
+WORLDS: dict[str, tuple[Any, float]] = {
     "S⊥V outcome": (SyntheticWorld("s_indep_v"), 0.75),
     "S⊥V signal .85": (SyntheticWorld("s_indep_v", bias_on="signal"), 0.85),
     "S→V outcome": (SyntheticWorld("s_to_v"), 0.75),
@@ -37,7 +46,10 @@ WORLDS: dict[str, tuple[SyntheticWorld, float]] = {
     "P(V|S) S⊥V": (SyntheticWorld("s_indep_v", shift="v_given_s"), 0.85),
     "P(V|S) S→V": (SyntheticWorld("s_to_v", shift="v_given_s"), 0.85),
     "P(V|S) V→S": (SyntheticWorld("v_to_s", shift="v_given_s"), 0.85),
+    "numbers S⊥V": (ContinuousWorld("s_indep_v"), 1.7),
+    "numbers S→V": (ContinuousWorld("s_to_v"), 1.7),
 }
+REFERENCE = "LR; OLS of numbers"
 JUDGE = ExplainingAway.__call__
 
 
@@ -102,21 +114,24 @@ class Calibration:
 
 def run_worlds() -> None:
     """Print both errors of every variant in every world, then the calibration."""
-    errors: dict[str, list[str]] = {name: [] for name in ["LR", *VARIANTS]}
+    errors: dict[str, list[str]] = {name: [] for name in [REFERENCE, *VARIANTS]}
     calibration = {title: Calibration() for title in WORLDS}
     for title, (world, rate) in WORLDS.items():
         pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in errors}
+        numeric = isinstance(world, ContinuousWorld)
+        make: Any = StableRegressor if numeric else StableClassifier
+        linear: Any = LinearRegression() if numeric else LogisticRegression()
         for seed in SEEDS:
             train = world.sample(ROWS, bias_rate=rate, random_state=seed)
             tests = [
-                world.sample(TEST_ROWS, bias_rate=r / 10, random_state=1_000_000 + seed)
-                for r in range(1, 10)
+                world.sample(TEST_ROWS, bias_rate=r, random_state=1_000_000 + seed)
+                for r in (NUMBER_RATES if numeric else RATES)
             ]
-            found = environment_errors(LogisticRegression().fit(train.X, train.y), tests)
-            pairs["LR"].append((average_error(found), stability_error(found)))
+            found = environment_errors(linear.fit(train.X, train.y), tests)
+            pairs[REFERENCE].append((average_error(found), stability_error(found)))
             for name, variant in VARIANTS.items():
                 with variant.off():
-                    model = StableClassifier(guard=variant.guard, random_state=seed)
+                    model = make(guard=variant.guard, random_state=seed)
                     found = environment_errors(model.fit(train.X, train.y), tests)
                 pairs[name].append((average_error(found), stability_error(found)))
                 if name == "full method":
