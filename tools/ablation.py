@@ -200,10 +200,12 @@ def mean_error(model: Any, table: NaturalTable, tests: list[np.ndarray]) -> floa
 
 
 def print_table(columns: list[str], rows: dict[str, list[str]], width: int = 16) -> None:
-    """Aligned columns."""
-    print(" " * 22 + "".join(title.rjust(width) for title in columns))
-    for name, cells in rows.items():
-        print(f"{name:22}" + "".join(cell.rjust(width) for cell in cells), flush=True)
+    """Aligned columns, as many side by side as a wide window holds."""
+    most = 100 // width
+    for part in [slice(k, k + most) for k in range(0, len(columns), most)]:
+        print(" " * 22 + "".join(title.rjust(width) for title in columns[part]))
+        for name, cells in rows.items():
+            print(f"{name:22}" + "".join(cell.rjust(width) for cell in cells[part]), flush=True)
 
 
 if __name__ == "__main__":
