@@ -128,7 +128,11 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
             self.columns_ = np.sort(self.columns_)
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
         self.references_ = fit_references(
-            X, rows.y, sample_weight, classifier=is_classifier(self), random_state=self.random_state_
+            X,
+            rows.y,
+            sample_weight,
+            classifier=is_classifier(self),
+            random_state=self.random_state_,
         )
         self._warn_if_constant(screening.choice.fitted.held_out)
 
