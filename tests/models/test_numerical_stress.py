@@ -225,7 +225,7 @@ CASES = [
     ),
     Case(
         "`weight_l2=0`",
-        "balance alone; in the paper's objective the weights then go where the loss is small, down to a constant",
+        "balance alone; in the paper's objective the weights then end at a constant",
         params={"weight_l2": 0.0},
         others={"from_paper": ALL_THREE},
     ),
