@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from stablepred import GBRClassifier, environment_errors, load
+from stablepred import GBRClassifier, StableClassifier, environment_errors, load
 from stablepred.data import Environment, TableEncoder, TableModel, fit_table
 from stablepred.exceptions import InputError, ModelFileError, TableWarning
 from stablepred.io import atomic
@@ -54,6 +54,16 @@ def test_a_model_of_raw_rows_can_be_judged_across_environments(model, frame):
     assert isinstance(encoded, Environment)
     raw = environment_errors(model, Raw)["raw"]
     assert raw == environment_errors(model.estimator, encoded)["encoded"]
+
+
+def test_a_model_that_encodes_the_columns_itself_is_judged_on_strings_and_missing_values(frame):
+    rows = frame.assign(age=frame["age"].where(frame["age"] < 70))
+    model = fit_table(rows, "bought", StableClassifier(random_state=0))
+    environment = model.environment("raw", rows)
+    assert environment.X["job"].tolist() == frame["job"].tolist()
+    error = environment_errors(model.estimator, environment)["raw"]
+    gap = model.predict_proba(rows)[:, 1] - (frame["bought"] == "yes")
+    assert error == pytest.approx(np.sqrt(np.mean(gap**2)))
 
 
 def test_base_rate_and_rows_are_those_of_training(model, frame):

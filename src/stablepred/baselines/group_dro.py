@@ -33,7 +33,8 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
     Parameters
     ----------
     adjustment : float, default=0.0
-        Small environments count for more: C / sqrt(n) in the paper, for all n rows together.
+        ``adjustment / sqrt(share of the rows)`` is added to the loss of every environment, so that
+        small ones count for more. In the paper's notation it is C / sqrt(n), n all rows together.
     l2 : float, default=1e-6
         Penalty on the squared coefficients of the standardised columns.
     max_iter, tol : int and float

@@ -21,7 +21,7 @@ def compare(
     by: options.By = None,
     drop: options.Drop = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names with commas between them; all without this option.")
+        str | None, typer.Option(help="Names, separated by commas; all if not given.")
     ] = None,
     output: Annotated[
         Path | None,

@@ -23,17 +23,17 @@ def fit(
     method: Annotated[
         options.Method,
         typer.Option(
-            help="stable uses the features that can be relied on; gbr and dgbr are the paper's "
+            help="stable leaves out what cannot be relied on; gbr and dgbr are the paper's "
             "(dgbr-paper to the letter), lr and dlr their counterparts without balancing."
         ),
     ] = "stable",
     settings: options.Set = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Search a small grid on environments made of the table.")
+        bool, typer.Option("--tune", help="Search a small grid on environments made from it.")
     ] = False,
     drop: options.Drop = None,
     positive: Annotated[
-        str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
+        str | None, typer.Option(help="Value of the target that is 1; by default the last one.")
     ] = None,
     overlap: options.Overlap = None,
     cv: Annotated[
@@ -49,7 +49,7 @@ def fit(
     ] = False,
     force: options.Force = False,
 ) -> None:
-    """Train a model on one table, so that it predicts as well in other environments.
+    """Train a model on one table, to be used in other environments, too.
 
     Columns are taken as they come: numbers stay numbers, strings become one 0/1 feature per value,
     many missing values get a feature of their own. The encoding is stored with the model. A

@@ -30,8 +30,8 @@ def report(
 ) -> None:
     """Write a report: errors by environment, what breaks the model, and how it was balanced.
 
-    Environments are the values of one column (--by), or files: each file is one. The page needs
-    nothing but itself and holds no rows of the tables.
+    Environments are the values of one column (--by), or files: each file is one. The page is
+    a single file, and holds no rows of the tables.
 
     Example: stablepred report model test.csv --by region -o report.html
     """
