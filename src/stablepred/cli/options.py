@@ -32,6 +32,10 @@ Bins = Annotated[
         "without them quartiles."
     ),
 ]
+MinRows = Annotated[
+    int,
+    typer.Option(min=1, help="With --by, leave out environments with fewer rows, which tell little."),
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; repeat it, or give several with commas."),

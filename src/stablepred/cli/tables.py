@@ -20,7 +20,7 @@ from stablepred.io import atomic
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, listed, unknown_column
+from stablepred.tables.messages import Note, in_rows, listed, unknown_column
 from stablepred.tables.table_model import TableEnvironment, TableModel
 from stablepred.tables.target import ClassTarget
 from stablepred.worlds.environment import Environment
@@ -110,10 +110,12 @@ def load_environments(
     bins: str | None = None,
     *,
     comparing: str = "",
+    min_rows: int = 1,
 ) -> Loaded:
     """A model, and one environment per file, or one file cut by a column.
 
-    What is ``comparing`` environments needs two of them.
+    What is ``comparing`` environments needs two of them. Values of the column that have fewer than
+    ``min_rows`` rows are no environments, if two others remain.
     """
     model = load_model(folder)
     if isinstance(model.target, ClassTarget):
@@ -149,8 +151,8 @@ def load_environments(
             rows: dict[str, Any] = {name: np.ones(len(frame), dtype=bool)}
         else:
             groups = group_rows(frame[by], edges)
-            rows = groups.rows
-            for line in groups.notes:
+            rows, few = _split_off_few(groups.rows, min_rows)
+            for line in [*groups.notes, *few]:
                 say(line)
         for name, k in rows.items():
             found.append(TableEnvironment(name, features[k], y[k]))
@@ -164,6 +166,20 @@ def load_environments(
             "or give several files."
         )
     return Loaded(model, found, references, pd.concat(raw, ignore_index=True))
+
+
+def _split_off_few(rows: dict[str, Any], least: int) -> tuple[dict[str, Any], list[str]]:
+    """The groups that have enough rows, and a line on the others.
+
+    In summaries all environments count alike, so the chance errors of a few rows would hide what
+    thousands of others show.
+    """
+    few = {name: int(k.sum()) for name, k in rows.items() if k.sum() < least}
+    if not few or len(rows) - len(few) < 2:
+        return rows, []
+    shown = listed([f"{name} ({in_rows(size)})" for name, size in few.items()])
+    line = f"left out, under {least} rows: {shown}; --min-rows 1 takes them in"
+    return {name: k for name, k in rows.items() if name not in few}, [line]
 
 
 def explain_change(
