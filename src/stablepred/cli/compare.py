@@ -127,15 +127,13 @@ def _outcome(column: Any) -> Any:
     """Numbers where the outcome has more than two, else its two values as text."""
     import numpy as np
 
-    from stablepred.exceptions import InputError
     from stablepred.tables.learning import number_style
+    from stablepred.tables.target import missing_target
     from stablepred.tables.types import to_categories, to_text
 
     found = to_categories(column)
     if found.missing.any():
-        raise InputError(
-            f"target {column.name!r} is missing in {int(found.missing.sum())} rows. Leave them out."
-        )
+        raise missing_target(str(column.name), found.missing)
     if len(found.values) > 2:
         _, numbers, _ = number_style(column, to_text(column))
         if numbers.finite.all():

@@ -84,7 +84,7 @@ def fit(
             if encoded is None:
                 frame = read(file, columns)
                 if method == "stable":
-                    estimator = _for_target(estimator, frame[target], given)
+                    estimator = _for_target(estimator, frame[target], positive)
                 with warnings_as_lines(), working("encoding columns"):
                     encoded = encode_table(
                         frame, target, estimator=estimator, overlap=overlap, **given
@@ -145,14 +145,13 @@ def _count(file: Any, columns: list[str], target: str, positive: str | None, est
         return encode_counted(file, columns, target, positive, estimator.dichotomize)
 
 
-def _for_target(estimator: Any, outcome: Any, given: dict[str, Any]) -> Any:
+def _for_target(estimator: Any, outcome: Any, positive: str | None) -> Any:
     """The same method for a number, if the outcome is one."""
     from stablepred import StableRegressor
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
-    if given["skip_missing_target"]:
-        outcome = outcome[~is_missing(outcome)]
-    if not isinstance(learn_target(outcome, given["positive"]), NumberTarget):
+    known = outcome[~is_missing(outcome)]  # others are refused or left out later
+    if not isinstance(learn_target(known, positive), NumberTarget):
         return estimator
     return StableRegressor(**estimator.get_params(deep=False))
 
@@ -209,7 +208,7 @@ def _describe_model(model: Any) -> None:
         say(f"effective sample size: {rows} ({report.effective_share:.1%})")
     if hasattr(estimator, "variables_"):
         show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
-        say(f"uses {estimator.decision_.chosen}: {estimator.decision_.reason}")
+        say(f"uses {estimator.decision_.chosen}. {estimator.decision_.reason}")
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)
     if hasattr(estimator, "used_features_"):

@@ -34,7 +34,7 @@ Bins = Annotated[
 ]
 MinRows = Annotated[
     int,
-    typer.Option(min=1, help="With --by, leave out environments with fewer rows, which tell little."),
+    typer.Option(min=1, help="With --by, leave out environments of fewer rows."),
 ]
 Drop = Annotated[
     list[str] | None,

@@ -15,15 +15,15 @@ import stablepred
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say, working
+from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
 from stablepred.tables.messages import Note, in_rows, listed, unknown_column
-from stablepred.tables.table_model import TableEnvironment, TableModel
+from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
-from stablepred.worlds.environment import Environment
 
 # The encoded outcome in a frame of raw columns; no column of a file has a line break in its name.
 OUTCOME = "\n"
@@ -97,7 +97,7 @@ class Loaded(NamedTuple):
     """A model, environments of its features, and what its references predict there."""
 
     model: TableModel
-    environments: list[Environment]
+    environments: list[PlainTable]
     references: dict[str, dict[str, Any]]  # by role, then by environment
     rows: pd.DataFrame  # all of them as they came, outcome encoded last
 
@@ -135,7 +135,7 @@ def load_environments(
             f"{bins!r}."
         ) from None
     outcome = model.target.name if target is None else target
-    found: list[Environment] = []
+    found: list[PlainTable] = []
     surprises: list[Note] = []
     references: dict[str, dict[str, Any]] = {name: {} for name in _predict_references(model, None)}
     raw = []
@@ -155,7 +155,7 @@ def load_environments(
             for line in [*groups.notes, *few]:
                 say(line)
         for name, k in rows.items():
-            found.append(TableEnvironment(name, features[k], y[k]))
+            found.append(PlainTable(name, features[k], y[k]))
             for role, predicted in beside.items():
                 references[role][name] = predicted[k]
     for line in note_lines(surprises):

@@ -38,6 +38,9 @@ class PlainTable:
     X: pd.DataFrame
     y: npt.NDArray[Any]
 
+    def __len__(self) -> int:
+        return len(self.y)
+
 
 def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
     """Make a table from a frame of any kind or an array, and an outcome that is not constant."""

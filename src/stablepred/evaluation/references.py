@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
 from stablepred.evaluation.penalised import Folds, LinearFit, fit_linear, link, losses, make_folds
@@ -118,7 +119,7 @@ def fit_references(
     -------
     found : References
     """
-    X, labels = _from_any_frame(X), np.asarray(y)
+    X, labels = _from_any_frame(X), column_or_1d(np.asarray(y))
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     rows = np.flatnonzero(mass > 0)
     columns = [str(name) for name in X.columns] if hasattr(X, "columns") else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 
 from stablepred._validation import warn_user
 from stablepred._version import __version__
+from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable, new_folder
@@ -47,7 +48,6 @@ from stablepred.tables.target import (
     missing_target,
 )
 from stablepred.tables.types import PRECISION
-from stablepred.worlds.environment import Environment
 
 FloatArray = NDArray[np.float64]
 
@@ -133,7 +133,7 @@ class TableModel:
             warn_user(line, TableWarning)
         return self.expected(features)
 
-    def environment(self, name: str, X: Any) -> Environment:
+    def environment(self, name: str, X: Any) -> PlainTable:
         """Features and outcome of a table, to evaluate ``model.estimator`` on."""
         frame = as_frame(X)
         if self.target.name not in frame.columns:
@@ -141,7 +141,7 @@ class TableModel:
         features, notes = self.features(frame)
         for line in note_lines(notes):
             warn_user(line, TableWarning)
-        return TableEnvironment(name, features, self.target.encode(frame[self.target.name]))
+        return PlainTable(name, features, self.target.encode(frame[self.target.name]))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
@@ -195,20 +195,6 @@ class TableModel:
             raise ValueError(f"the classes of the estimator must be {known}")
         if not 0 <= self.base_rate <= 1:
             raise ValueError("base_rate must be a share")
-
-
-class TableEnvironment(Environment):
-    """Rows as a model of a table takes them: numbers, perhaps also categories."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, name: str, X: pd.DataFrame, y: NDArray[Any]) -> None: ...
-
-    def _check_features(self) -> pd.DataFrame:
-        return self.X
-
-    def _check_outcome(self) -> Any:
-        return np.asarray(self.y)
 
 
 @dataclass(frozen=True, eq=False)
