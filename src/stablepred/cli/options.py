@@ -32,6 +32,10 @@ Bins = Annotated[
         "without them quartiles."
     ),
 ]
+MinRows = Annotated[
+    int,
+    typer.Option(min=1, help="With --by, leave out environments of fewer rows."),
+]
 Drop = Annotated[
     list[str] | None,
     typer.Option(help="Column to leave out; repeat it, or separate several by commas."),
