@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,6 +37,7 @@ from stablepred.weights.raw import RawBalance
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class GlobalBalancer(BaseEstimator):
     """Row weights under which every feature is balanced against all others.
 
@@ -74,39 +75,24 @@ class GlobalBalancer(BaseEstimator):
     True
     """
 
-    weights_: FloatArray
-    balance_report_: BalanceReport
-    converged_: bool
+    weights_: FloatArray = field(init=False)
+    balance_report_: BalanceReport = field(init=False)
+    converged_: bool = field(init=False)
 
     not_stored = ("checkpoint",)
     save = save_method
 
-    def __init__(
-        self,
-        *,
-        order: int = 1,
-        weight_l2: float = 0.01,
-        weight_sum: float = 1.0,
-        min_effective_share: float = 0.1,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.order = order
-        self.weight_l2 = weight_l2
-        self.weight_sum = weight_sum
-        self.min_effective_share = min_effective_share
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
+    order: int = 1
+    weight_l2: float = 0.01
+    weight_sum: float = 1.0
+    min_effective_share: float = 0.1
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -46,6 +46,7 @@ REFIT_POWER, REFIT_PENALTIES = 0.5, (1.0, 0.1, 0.03)
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
@@ -107,58 +108,30 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
 
     transform = transform_rows
 
-    def __init__(
-        self,
-        *,
-        balance: float = 1.0,
-        reconstruction: float = 0.01,
-        weight_l2: float = 0.01,
-        l2: float = 1e-4,
-        l1: float | str = "auto",
-        weight_sum: float = 1.0,
-        network_l2: float = 3e-4,
-        hidden: Sequence[int] | None = None,
-        order: int = 1,
-        solver: str = "sequential",
-        head: str = "auto",
-        refit: bool | str = "auto",
-        cv: Any = 3,
-        standardize: bool = True,
-        fit_intercept: bool = True,
-        min_effective_share: float = 0.1,
-        frozen: FrozenWeights | Mapping[str, Any] | None = None,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.balance = balance
-        self.reconstruction = reconstruction
-        self.weight_l2 = weight_l2
-        self.l2 = l2
-        self.l1 = l1
-        self.weight_sum = weight_sum
-        self.network_l2 = network_l2
-        self.hidden = hidden
-        self.order = order
-        self.solver = solver
-        self.head = head
-        self.refit = refit
-        self.cv = cv
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.min_effective_share = min_effective_share
-        self.frozen = frozen
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
+    balance: float = 1.0
+    reconstruction: float = 0.01
+    weight_l2: float = 0.01
+    l2: float = 1e-4
+    l1: float | str = "auto"
+    weight_sum: float = 1.0
+    network_l2: float = 3e-4
+    hidden: Sequence[int] | None = None
+    order: int = 1
+    solver: str = "sequential"
+    head: str = "auto"
+    refit: bool | str = "auto"
+    cv: Any = 3
+    standardize: bool = True
+    fit_intercept: bool = True
+    min_effective_share: float = 0.1
+    frozen: FrozenWeights | Mapping[str, Any] | None = None
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
