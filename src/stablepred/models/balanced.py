@@ -72,9 +72,11 @@ def _inner_has(method: str) -> Any:
 class _Balanced(MetaEstimatorMixin, BaseEstimator):
     """Fit a balancer, then the inner estimator under its weights."""
 
-    estimator: Any
-    balancer: Any
     save = save_method
+
+    def __init__(self, estimator: Any, balancer: Any = None) -> None:
+        self.estimator = estimator
+        self.balancer = balancer
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
@@ -171,10 +173,6 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     (500,)
     """
 
-    def __init__(self, estimator: Any, balancer: Any = None) -> None:
-        self.estimator = estimator
-        self.balancer = balancer
-
     @property
     def classes_(self) -> np.ndarray:
         """Classes of the inner estimator."""
@@ -212,7 +210,3 @@ class BalancedRegressor(RegressorMixin, _Balanced):
     >>> BalancedRegressor(LinearRegression()).fit(X, [0, 0, 1, 2, 3, 3]).predict([[1, 1]]).round(2)
     array([3.])
     """
-
-    def __init__(self, estimator: Any, balancer: Any = None) -> None:
-        self.estimator = estimator
-        self.balancer = balancer

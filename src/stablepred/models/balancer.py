@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -22,14 +22,13 @@ from stablepred.core.objective import Strengths
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.io.save import save_method, storable
-from stablepred.models.checkpoints import fit_checkpoint, identity_of
+from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
     check_common_parameters,
     limit_resources,
     prepare_sample,
     report_balance,
 )
-from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_balancer
 from stablepred.models.warnings import warn_about_fit
 from stablepred.tables.counting import count_patterns
@@ -75,10 +74,6 @@ class GlobalBalancer(BaseEstimator):
     True
     """
 
-    weights_: FloatArray = field(init=False)
-    balance_report_: BalanceReport = field(init=False)
-    converged_: bool = field(init=False)
-
     not_stored = ("checkpoint",)
     save = save_method
 
@@ -93,6 +88,9 @@ class GlobalBalancer(BaseEstimator):
     verbose: int = 0
     dichotomize: str | None = None
     checkpoint: str | os.PathLike[str] | None = None
+    weights_: FloatArray = field(init=False)
+    balance_report_: BalanceReport = field(init=False)
+    converged_: bool = field(init=False)
 
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
@@ -134,11 +132,7 @@ class GlobalBalancer(BaseEstimator):
                 tol=self.tol,
             )
             solution = start_solution(sample)
-            with (
-                fit_checkpoint(self.checkpoint, lambda: identity_of(self, sample, 0), 0) as kept,
-                fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
-            ):
-                settings = replace(settings, on_iteration=on_iteration, checkpoint=kept[0])
+            with follow_fit(self, sample, settings, 0) as (settings, _):
                 learn_weights(sample, RawBalance(), None, settings, solution)
             self.weights_ = sample.to_user_rows(solution.w)
             self.history_ = {name: np.array(values) for name, values in solution.history.items()}

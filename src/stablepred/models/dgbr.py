@@ -141,7 +141,8 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         fixed lambdas, one encoder, no standardised embedding and no floor on the effective sample
         size: degenerate fits only cause warnings.
         """
-        return cls(**PAPER | PAPER_NETWORK | params)
+        own = {"reconstruction": 0.1, "network_l2": 1e-4, "head": "embedding", "standardize": False}
+        return cls(**PAPER | own | params)
 
     def _check_parameters(self) -> None:
         check_balancing_parameters(self)
@@ -258,12 +259,8 @@ def _check_frozen(frozen: Any) -> None:
         return
     if not isinstance(plan, FrozenWeights):
         raise InputError(f"frozen must be a FrozenWeights, a dict or None, but is {frozen!r}.")
-    for name, kind, least in (
-        ("after", Integral, 1),
-        ("bias_bound", Real, 0),
-        ("network_bound", Real, 0),
-    ):
-        value = getattr(plan, name)
+    for name, least in {"after": 1, "bias_bound": 0, "network_bound": 0}.items():
+        kind, value = Integral if name == "after" else Real, getattr(plan, name)
         sound = isinstance(value, kind) and not isinstance(value, bool)
         if value is not None and not (sound and least <= value < np.inf):
             number = "an integer" if kind is Integral else "a finite number"
@@ -272,11 +269,3 @@ def _check_frozen(frozen: Any) -> None:
             )
     if not isinstance(plan.reduced, bool):
         raise InputError(f"reduced of frozen must be True or False, but is {plan.reduced!r}.")
-
-
-PAPER_NETWORK: dict[str, Any] = {
-    "head": "embedding",
-    "reconstruction": 0.1,
-    "network_l2": 1e-4,
-    "standardize": False,
-}

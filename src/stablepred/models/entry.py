@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
@@ -99,12 +98,10 @@ def prepare_sample(
     *,
     counted: bool,
     order: int,
-    groups: NDArray[np.intp] | None = None,
 ) -> Sample:
     """Standardise the features or cut them, group the rows, and warn about what is left out.
 
-    ``groups`` is the variable of each column, where a variable has several. The transformation
-    becomes a fitted attribute of the estimator.
+    The transformation becomes a fitted attribute of the estimator.
     """
     names = column_names(estimator, x.shape[1])
     n_rows = int(current_shards().total(weight.sum() if counted else (weight > 0).sum()))
@@ -120,7 +117,7 @@ def prepare_sample(
         estimator.dichotomizer_ = _fit_dichotomizer(estimator.dichotomize, x, weight)
     x = transform_features(estimator, x)
     device = choose_device(estimator.device, x.size)
-    sample = make_sample(x, y, weight, names, groups=groups, counted=counted, device=device)
+    sample = make_sample(x, y, weight, names, counted=counted, device=device)
     _report_constant_columns(sample)
     if order == 2:
         sample = sample.with_products()
@@ -130,9 +127,8 @@ def prepare_sample(
 
 def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
     """The features as a fitted estimator uses them."""
-    fitted = vars(estimator)
-    part = fitted["standardizer_"] if estimator.dichotomize is None else fitted["dichotomizer_"]
-    transformed: FloatArray = part.transform(x)
+    name = "standardizer_" if estimator.dichotomize is None else "dichotomizer_"
+    transformed: FloatArray = vars(estimator)[name].transform(x)
     return transformed
 
 
@@ -176,17 +172,10 @@ def _report_constant_pairs(sample: Sample) -> None:
         )
 
 
-def report_balance(
-    sample: Sample, w: torch.Tensor, variables: Sequence[str] | None = None
-) -> BalanceReport:
-    """Balance of the features, in the user's order; of variables, where columns are grouped.
-
-    ``variables`` names the groups of the sample.
-    """
+def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
+    """Balance of the features, in the user's order."""
     order = np.argsort(sample.origin.columns)
     names = [sample.names[j] for j in order]
-    if variables is not None:
-        names = [variables[group] for group in sample.groups[order]]
     x, mass = sample.features[:, order].cpu().numpy(), sample.mass.cpu().numpy()
     return balance_report(x, mass, w.cpu().numpy(), names, sample.origin.n_rows, sample.shards)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -38,7 +38,7 @@ from stablepred.heads.choice import (
 )
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
-from stablepred.models.checkpoints import fit_checkpoint, identity_of
+from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
     check_common_parameters,
     draw_seed,
@@ -50,7 +50,6 @@ from stablepred.models.entry import (
     report_balance,
     transform_features,
 )
-from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_classifier
 from stablepred.models.warnings import warn_about_fit
 from stablepred.sample import Sample, add_products
@@ -176,17 +175,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             y = encode_outcome(self, labels, weight)
             sample = prepare_sample(self, x, y, weight, counted=counted, order=self.order)
             seed = draw_seed(self.random_state)
-            with (
-                fit_checkpoint(self.checkpoint, lambda: identity_of(self, sample, seed), seed) as (
-                    checkpoint,
-                    seed,
-                ),
-                fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
-            ):
+            with follow_fit(self, sample, make_settings(self), seed) as (settings, seed):
                 self.random_state_ = seed
-                settings = replace(
-                    make_settings(self), on_iteration=on_iteration, checkpoint=checkpoint
-                )
                 folds = make_folds(self, sample, x, labels, weight, seed)
                 self._fit_stages(sample, Run(settings, seed, folds))
 

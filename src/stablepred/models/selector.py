@@ -1,6 +1,7 @@
 """The screening of variables as a transformer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from stablepred.tables.encoder import TableEncoder
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class StableFeatureSelector(SelectorMixin, BaseEstimator):
     """Leave out the variables whose tie to the outcome cannot be relied on.
 
@@ -55,32 +57,21 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     True
     """
 
-    variables_: pd.DataFrame
-    decision_: Decision
-    stable_features_: BoolArray
-    used_features_: BoolArray
-    encoder_: TableEncoder
-    random_state_: int
-    n_features_in_: int
-
     save = save_method
 
-    def __init__(
-        self,
-        *,
-        evidence: str | Sequence[str | Evidence] = "auto",
-        guard: bool = True,
-        cv: Any = 3,
-        random_state: RandomState = None,
-        device: str = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.evidence = evidence
-        self.guard = guard
-        self.cv = cv
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+    evidence: str | Sequence[str | Evidence] = "auto"
+    guard: bool = True
+    cv: Any = 3
+    random_state: RandomState = None
+    device: str = "auto"
+    verbose: int = 0
+    variables_: pd.DataFrame = field(init=False)
+    decision_: Decision = field(init=False)
+    stable_features_: BoolArray = field(init=False)
+    used_features_: BoolArray = field(init=False)
+    encoder_: TableEncoder = field(init=False)
+    random_state_: int = field(init=False)
+    n_features_in_: int = field(init=False)
 
     def fit(
         self,
