@@ -73,6 +73,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
     """Fit a balancer, then the inner estimator under its weights."""
 
     save = save_method
+    check_stored = check_balanced
 
     def __init__(self, estimator: Any, balancer: Any = None) -> None:
         self.estimator = estimator
@@ -132,10 +133,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self._check(X)
         prediction: np.ndarray = self.estimator_.predict(X)
         return prediction
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_balanced(self)
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)

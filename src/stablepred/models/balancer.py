@@ -76,6 +76,7 @@ class GlobalBalancer(BaseEstimator):
 
     not_stored = ("checkpoint",)
     save = save_method
+    check_stored = check_balancer
 
     order: int = 1
     weight_l2: float = 0.01
@@ -143,7 +144,3 @@ class GlobalBalancer(BaseEstimator):
     def _check_parameters(self) -> None:
         check_common_parameters(self)
         check_one_of(self, "order", (1, 2))
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the balancer is sound."""
-        check_balancer(self)

@@ -29,7 +29,7 @@ from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds
 from stablepred.models.standardizer import Standardizer, check_size
-from stablepred.preprocessing import Dichotomizer, sums_within
+from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
 
 # Parameters that are strengths: finite and not negative.
@@ -114,7 +114,8 @@ def prepare_sample(
         check_size(x[weight > 0], names)
         estimator.standardizer_ = Standardizer().fit(x, sample_weight=weight)
     else:
-        estimator.dichotomizer_ = _fit_dichotomizer(estimator.dichotomize, x, weight)
+        cut = Dichotomizer(strategy=estimator.dichotomize)
+        estimator.dichotomizer_ = cut.fit(x, sample_weight=weight)
     x = transform_features(estimator, x)
     device = choose_device(estimator.device, x.size)
     sample = make_sample(x, y, weight, names, counted=counted, device=device)
@@ -130,16 +131,6 @@ def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
     name = "standardizer_" if estimator.dichotomize is None else "dichotomizer_"
     transformed: FloatArray = vars(estimator)[name].transform(x)
     return transformed
-
-
-def _fit_dichotomizer(strategy: str, x: FloatArray, weight: FloatArray) -> Dichotomizer:
-    """Cut points from the rows with a positive weight, over all processes that hold rows."""
-    shards = current_shards()
-    if shards is LOCAL:
-        return Dichotomizer(strategy=strategy).fit(x, sample_weight=weight)
-    x, weight = x[weight > 0], weight[weight > 0]
-    low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
-    return Dichotomizer.from_sums(low, high, shards.totals(*sums_within(x, weight, low, high)))
 
 
 def _report_constant_columns(sample: Sample) -> None:

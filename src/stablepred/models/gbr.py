@@ -123,6 +123,8 @@ class GBRClassifier(PaperClassifier):
     (1000, 2)
     """
 
+    _check_parameters = check_balancing_parameters
+
     balance: float = 1.0
     weight_l2: float = 0.01
     l2: float = 1e-4
@@ -150,9 +152,6 @@ class GBRClassifier(PaperClassifier):
         feature is stable if the interval of its weighted effect excludes zero.
         """
         return cls(**PAPER | params)
-
-    def _check_parameters(self) -> None:
-        check_balancing_parameters(self)
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Weights, evidence, head."""

@@ -98,6 +98,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     not_stored = ("checkpoint",)
     save = save_method
+    check_stored = check_classifier
+    _check_parameters = check_common_parameters
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -344,17 +346,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         write_onnx(self, path, on_embedding=not self._head_on_features())
 
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_classifier(self)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def _check_parameters(self) -> None:
-        check_common_parameters(self)
 
 
 def encoder_in_user_order(

@@ -17,14 +17,14 @@ from stablepred._validation import check_sample_weight, warn_user
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.validation.environments import (
+    FloatArray,
+    IndexArray,
     NoisyColumns,
     by_content,
     column_values,
     validation_environments,
 )
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.intp]
 # Features and weights of held-out rows -> features, 0/1 outcome and weights per environment.
 Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray, FloatArray]]]
 
