@@ -227,17 +227,16 @@ def make_sample(
     each = weight if counted else count_rows(weight, shards)
     copies = np.bincount(index, each).astype(np.float64)
     origin = Origin(names, columns, index, present, n_rows, groups)
-    tensors = (
+    tensors = [
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
-    )
-    x_, y_, mass_, copies_ = tensors
-    shared = None if groups is None else _share(groups[columns], [], x_.device)
+    ]
+    shared = None if groups is None else _share(groups[columns], [], tensors[0].device)
     marked = [
         None if mark is None else torch.as_tensor(mark[present][rows], device=device)
         for mark in (environment, cluster)
     ]
-    return Sample(x_, y_, mass_, copies_, origin, [], shared, shards, *marked)
+    return Sample(*tensors, origin, [], shared, shards, *marked)
 
 
 def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tensor | None:
@@ -248,16 +247,6 @@ def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tens
     variables = [{int(one)} for one in first] + [{int(first[a]), int(first[b])} for a, b in pairs]
     has = np.array([[one in own for one in set(first.tolist())] for own in variables], dtype=int)
     return torch.as_tensor(has @ has.T > 0, device=device)
-
-
-def sample_of_rows(x: FloatArray, y: FloatArray) -> Sample:
-    """A sample with exactly these rows and columns, in this order, none of them grouped."""
-    n, p = x.shape
-    names = [f"x{j}" for j in range(p)]
-    origin = Origin(names, np.arange(p), np.arange(n), np.ones(n, dtype=bool), n)
-    rows, outcome = (torch.as_tensor(a, dtype=torch.float64) for a in (x, y))
-    ones = torch.ones_like(outcome)
-    return Sample(rows, outcome, ones / n, ones, origin, [])
 
 
 def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:

@@ -32,12 +32,6 @@ from stablepred.models.standardizer import Standardizer, check_size
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
 
-# Parameters that are strengths: finite and not negative.
-STRENGTHS = (
-    *("balance", "reconstruction", "weight_l2", "l2", "weight_sum", "network_l2"),
-    "min_effective_share",
-)
-
 
 def check_common_parameters(estimator: Any) -> None:
     """Check the parameters that all estimators of the paper share."""
@@ -46,8 +40,8 @@ def check_common_parameters(estimator: Any) -> None:
     check_one_of(estimator, "device", ("auto", "cpu", "cuda"))
     check_one_of(estimator, "dichotomize", ("mean", "median", None))
     check_checkpoint(estimator.checkpoint)
-    for name in STRENGTHS:
-        if hasattr(estimator, name):
+    for name in (*Strengths.__dataclass_fields__, "min_effective_share"):
+        if name != "l1" and hasattr(estimator, name):  # l1 may be "auto"
             check_at_least(estimator, name, 0)
     if getattr(estimator, "min_effective_share", 0.0) >= 1:
         raise InputError(
