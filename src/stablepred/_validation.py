@@ -8,9 +8,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +21,7 @@ from stablepred.exceptions import InputError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Weights above 2 to this power, or below its inverse, are scaled; the scale does not matter.
 LARGE_EXPONENT = 300
@@ -37,6 +39,16 @@ def fit_atomically(estimator: Any, fit: Callable[[Any], None]) -> Any:
     vars(estimator).clear()
     vars(estimator).update(vars(attempt))
     return estimator
+
+
+def atomic(fit: Fit) -> Fit:
+    """Decorate a method ``fit``: it runs on a copy, as by :func:`fit_atomically`."""
+
+    @wraps(fit)
+    def fit_copy(estimator: Any, *args: Any, **options: Any) -> Any:
+        return fit_atomically(estimator, lambda attempt: fit(attempt, *args, **options))
+
+    return cast(Fit, fit_copy)
 
 
 # --- data ---

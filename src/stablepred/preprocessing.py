@@ -1,6 +1,5 @@
 """Preprocessing of the paper (section 6.3): 0/1 features with enough of both values."""
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import (
     FloatArray,
+    atomic,
     check_sample_weight,
     column_names,
-    fit_atomically,
     validate,
+    warn_user,
 )
 from stablepred.exceptions import InputError, OverlapWarning
 from stablepred.io.save import save_method, storable
@@ -55,11 +55,9 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, *, strategy: str = "mean") -> None:
         self.strategy = strategy
 
+    @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the thresholds."""
-        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         from stablepred.core.sharding import current_shards  # loads torch
 
         shards, x = current_shards(), validate(self, X)
@@ -73,13 +71,14 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.thresholds_, self.tolerances_ = two, np.zeros(len(two))
             for j in np.flatnonzero(has_more):
                 self.thresholds_[j] = _cut_at_median(x[:, j], count)
-            return
+            return self
         size = np.maximum(np.abs(low), np.abs(high))
         exponent = np.frexp(size)[1]  # sums of huge or tiny numbers leave the range of doubles
         sums = np.array([(values * count).sum() for values in np.ldexp(x, -exponent).T])
         sums, weight = shards.totals(sums, count.sum())
         self.thresholds_ = np.where(has_more, np.ldexp(sums / weight, exponent), two)
         self.tolerances_ = np.where(has_more, tolerance_of_mean(size), 0.0)
+        return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """0/1 features, in the order of the training columns."""
@@ -149,11 +148,9 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
         self.high = high
         self.strategy = strategy
 
+    @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shares of ones."""
-        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate(self, X)
         self._check_range()
         count = check_sample_weight(sample_weight, x)
@@ -163,12 +160,12 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
         if len(dropped):
             names = column_names(self, x.shape[1])
             found = ", ".join(f"{names[j]} ({self.shares_[j]:.3g})" for j in dropped)
-            warnings.warn(
+            warn_user(
                 f"dropped for want of overlap, share of ones outside [{self.low}, {self.high}]: "
                 f"{found}",
                 OverlapWarning,
-                stacklevel=5,
             )
+        return self
 
     def _check_range(self) -> None:
         if not 0 <= self.low <= self.high <= 1:

@@ -227,16 +227,16 @@ def make_sample(
     each = weight if counted else count_rows(weight, shards)
     copies = np.bincount(index, each).astype(np.float64)
     origin = Origin(names, columns, index, present, n_rows, groups)
-    tensors = [
+    x_, y_, mass_, copies_ = (
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
-    ]
-    shared = None if groups is None else _share(groups[columns], [], tensors[0].device)
+    )
+    shared = None if groups is None else _share(groups[columns], [], x_.device)
     marked = [
         None if mark is None else torch.as_tensor(mark[present][rows], device=device)
         for mark in (environment, cluster)
     ]
-    return Sample(*tensors, origin, [], shared, shards, *marked)
+    return Sample(x_, y_, mass_, copies_, origin, [], shared, shards, *marked)
 
 
 def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tensor | None:

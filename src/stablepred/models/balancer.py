@@ -12,9 +12,9 @@ from sklearn.base import BaseEstimator
 from stablepred._random import RandomState
 from stablepred._validation import (
     FloatArray,
+    atomic,
     check_one_of,
     check_sample_weight,
-    fit_atomically,
     validate,
 )
 from stablepred.core.loop import Settings
@@ -93,16 +93,15 @@ class GlobalBalancer(BaseEstimator):
     balance_report_: BalanceReport = field(init=False)
     converged_: bool = field(init=False)
 
+    @atomic
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
+        x = validate(self, X, ensure_min_samples=3)
+        self._check_parameters()
+        self._fit_rows(x, check_sample_weight(sample_weight, x), counted=False)
+        return self
 
-        def fit(balancer: Self) -> None:
-            x = validate(balancer, X, ensure_min_samples=3)
-            balancer._check_parameters()
-            balancer._fit_rows(x, check_sample_weight(sample_weight, x), counted=False)
-
-        return fit_atomically(self, fit)
-
+    @atomic
     def fit_table(self, table: Any, *, features: Sequence[str] | None = None) -> Self:
         """Find the weights of the distinct rows of a table that need not fit in memory.
 
@@ -110,16 +109,13 @@ class GlobalBalancer(BaseEstimator):
         ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` gives the
         number of rows of the table that each stands for.
         """
-
-        def fit(balancer: Self) -> None:
-            balancer._check_parameters()
-            patterns = count_patterns(table, features=features, dichotomize=balancer.dichotomize)
-            balancer._fit_rows(validate(balancer, patterns.X), patterns.count, counted=True)
-            balancer.row_count_ = patterns.count
-            if patterns.dichotomizer is not None:
-                balancer.dichotomizer_ = patterns.dichotomizer
-
-        return fit_atomically(self, fit)
+        self._check_parameters()
+        patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
+        self._fit_rows(validate(self, patterns.X), patterns.count, counted=True)
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
+        return self
 
     def _fit_rows(self, x: FloatArray, weight: FloatArray, *, counted: bool) -> None:
         with limit_resources(x.size):

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._validation import (
     BoolArray,
     FloatArray,
+    atomic,
     check_sample_weight,
-    fit_atomically,
     validate,
     warn_user,
 )
@@ -101,6 +101,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     check_stored = check_classifier
     _check_parameters = check_common_parameters
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
@@ -118,14 +119,12 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        x, labels = validate(self, X, y, ensure_min_samples=3)
+        self._check_parameters()
+        self._fit_rows(x, labels, check_sample_weight(sample_weight, x), counted=False)
+        return self
 
-        def fit(model: Self) -> None:
-            x, labels = validate(model, X, y, ensure_min_samples=3)
-            model._check_parameters()
-            model._fit_rows(x, labels, check_sample_weight(sample_weight, x), counted=False)
-
-        return fit_atomically(self, fit)
-
+    @atomic
     def fit_table(self, table: Any, target: str, *, features: Sequence[str] | None = None) -> Self:
         """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
 
@@ -152,24 +151,19 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-
-        def fit(model: Self) -> None:
-            model._check_parameters()
-            if not isinstance(model.cv, Integral):
-                raise InputError(
-                    f"cv must be a number of folds for fit_table, not {model.cv!r}: a splitter "
-                    "needs the rows, but these are only counted."
-                )
-            patterns = count_patterns(
-                table, target, features=features, dichotomize=model.dichotomize
+        self._check_parameters()
+        if not isinstance(self.cv, Integral):
+            raise InputError(
+                f"cv must be a number of folds for fit_table, not {self.cv!r}: a splitter needs "
+                "the rows, but these are only counted."
             )
-            x, labels = validate(model, patterns.X, patterns.y)
-            model._fit_rows(x, labels, patterns.count, counted=True)
-            model.row_count_ = patterns.count
-            if patterns.dichotomizer is not None:
-                model.dichotomizer_ = patterns.dichotomizer
-
-        return fit_atomically(self, fit)
+        patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
+        x, labels = validate(self, patterns.X, patterns.y)
+        self._fit_rows(x, labels, patterns.count, counted=True)
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
+        return self
 
     def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
         """Rows -> sample -> stages -> fitted attributes."""

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState
-from stablepred._validation import BoolArray, fit_atomically
+from stablepred._validation import BoolArray, atomic
 from stablepred.evidence.base import Evidence
 from stablepred.heads.guard import Decision
 from stablepred.io.save import save_method, storable
@@ -73,6 +73,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     random_state_: int = field(init=False)
     n_features_in_: int = field(init=False)
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -85,11 +86,6 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
 
         Strings, booleans and few different integers are classes; other numbers are a number.
         """
-        return fit_atomically(
-            self, lambda model: model._fit(X, y, sample_weight, environment, groups)
-        )
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any, groups: Any) -> None:
         check_screening_parameters(self)
         rows = read_rows(self, X, y, sample_weight, environment, groups)
         labels = rows.labels
@@ -102,6 +98,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
         self.variables_ = screening.describe()
         self.stable_features_ = screening.mask("stable")
         self.used_features_ = screening.mask("used")
+        return self
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import (
     FloatArray,
+    atomic,
     check_sample_weight,
-    fit_atomically,
     validate,
 )
 from stablepred.core.sharding import current_shards
@@ -46,11 +46,9 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     low_: FloatArray
     high_: FloatArray
 
+    @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find mean, standard deviation and range of every column."""
-        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         shards = current_shards()
         x = validate(self, X)
         weight = check_sample_weight(sample_weight, x)
@@ -74,6 +72,7 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         far = CLIP * self.scales_
         self.low_ = np.maximum(low, self.means_ - far)
         self.high_ = np.minimum(high, self.means_ + far)
+        return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Numbers in standard deviations, at most three; 0/1 columns as they are."""
