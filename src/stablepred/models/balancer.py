@@ -10,13 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from stablepred._random import RandomState
-from stablepred._validation import (
-    FloatArray,
-    atomic,
-    check_one_of,
-    check_sample_weight,
-    validate,
-)
+from stablepred._validation import FloatArray, atomic, check_one_of, check_sample_weight, validate
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
 from stablepred.core.sequential import learn_weights, start_solution

@@ -12,11 +12,7 @@ from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.choice import Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import (
-    check_balancing_parameters,
-    keeps_solver_head,
-    start_at,
-)
+from stablepred.models.entry import check_balancing_parameters, keeps_solver_head, start_at
 from stablepred.models.paper import PaperClassifier, Run
 from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance

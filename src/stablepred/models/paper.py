@@ -28,14 +28,7 @@ from stablepred.core.threads import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
-from stablepred.heads.choice import (
-    Folds,
-    Heads,
-    Predictor,
-    Recipe,
-    judge_recipes,
-    temper_weights,
-)
+from stablepred.heads.choice import Folds, Heads, Predictor, Recipe, judge_recipes, temper_weights
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
 from stablepred.models.checkpoints import follow_fit

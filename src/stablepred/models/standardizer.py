@@ -7,12 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred._validation import (
-    FloatArray,
-    atomic,
-    check_sample_weight,
-    validate,
-)
+from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.core.sharding import current_shards
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
