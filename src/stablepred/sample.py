@@ -285,7 +285,7 @@ def group_rows(
     """
     keys = np.column_stack([y + 0.0, *marks])
     outcome = keys.astype(">f8", order="C").view(np.uint8)  # its bytes: 0 before 1
-    if not shards.largest(float(not is_binary(x).all())):
+    if not shards.largest(float(((x != 0) & (x != 1)).any())):
         bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
         _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     else:
@@ -312,11 +312,6 @@ def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[n
     if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves
         _, first, index = np.unique(words, axis=0, return_index=True, return_inverse=True)
     return first, index
-
-
-def is_binary(x: FloatArray) -> BoolArray:
-    """Which columns have no values but 0 and 1."""
-    return np.array([bool(((column == 0) | (column == 1)).all()) for column in x.T], dtype=bool)
 
 
 def sum_exactly(values: FloatArray) -> FloatArray:

@@ -59,10 +59,6 @@ class AutoEncoder:
         depth = len(self.encoder)
         return AutoEncoder(layers[:depth], layers[depth:])
 
-    def to(self, device: torch.device | str) -> "AutoEncoder":
-        """The same network on another device."""
-        return self.rebuild([tensor.to(device) for tensor in self.parameters()])
-
     def copy(self) -> "AutoEncoder":
         """A network with the same values in tensors of its own."""
         return self.rebuild([tensor.clone() for tensor in self.parameters()])

@@ -129,7 +129,7 @@ class GlobalBalancer(BaseEstimator):
             self.history_ = {name: np.array(values) for name, values in solution.history.items()}
             self.n_iter_ = len(self.history_["total"])
             self.balance_report_ = report_balance(sample, solution.w)
-            warn_about_fit(self, sample, solution, solution.w)
+            warn_about_fit(self, sample, solution)
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)

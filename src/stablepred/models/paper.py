@@ -254,10 +254,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             solution.unfinished.append("refit")
         if not head.converged:
             solution.unfinished.append("head")
-        warn_about_fit(self, sample, solution, solution.w)
-        self._warn_if_constant(sample, predictor)
-
-    def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
+        warn_about_fit(self, sample, solution)
         if predictor.is_constant(sample):
             network = "" if predictor.network is None else " or network_l2"
             warn_user(
