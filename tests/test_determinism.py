@@ -31,7 +31,7 @@ from stablepred import (
     stress_test,
 )
 from stablepred.core import threads
-from stablepred.core.threads import threads_for
+from stablepred.core.resources import threads_for
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.facts import model_facts
 from stablepred.search import StableSearchCV

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from stablepred.core.descent import Block, Evaluate
-from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.loop import Settings, Solution, State, repeat
-from stablepred.core.networks import AutoEncoder
+from stablepred.core.networks import AutoEncoder, value_and_gradients
 from stablepred.core.objective import (
     NetworkLoss,
     all_terms,

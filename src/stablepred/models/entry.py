@@ -23,8 +23,8 @@ from stablepred._validation import (
 from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Strengths
+from stablepred.core.resources import LARGE, threads_for
 from stablepred.core.sharding import LOCAL, current_shards
-from stablepred.core.threads import LARGE, threads_for
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds

@@ -24,7 +24,7 @@ from stablepred._validation import (
 )
 from stablepred.core.loop import Settings, Solution
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
-from stablepred.core.threads import threads_for
+from stablepred.core.resources import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError

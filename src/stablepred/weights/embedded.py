@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from stablepred.core.memory import room_to_keep
 from stablepred.core.networks import AutoEncoder, Layer, encode_from
 from stablepred.core.objective import ValueAndGradient
+from stablepred.core.resources import room_to_keep
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.sample import Sample
 from stablepred.weights.raw import vary
