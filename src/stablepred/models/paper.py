@@ -256,10 +256,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             solution.unfinished.append("head")
         warn_about_fit(self, sample, solution)
         if predictor.is_constant(sample):
-            network = "" if predictor.network is None else " or network_l2"
+            more = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
-                f"Lower l1 (now {self.recipe_.l1:g}){network}; with solver='alternating' also "
+                f"Lower l1 (now {self.recipe_.l1:g}){more}; with solver='alternating' also "
                 "raise weight_l2 or lower balance: the weights may have left a class.",
                 ConstantPredictionWarning,
             )
