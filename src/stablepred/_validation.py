@@ -27,26 +27,21 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 LARGE_EXPONENT = 300
 
 
-def fit_atomically(estimator: Any, fit: Callable[[Any], None]) -> Any:
-    """Fit a copy without fitted attributes; take its state over once ``fit`` has returned.
-
-    A failed or interrupted fit leaves a fitted model as it was.
-    """
-    attempt = copy.copy(estimator)
-    for name in [name for name in vars(attempt) if name.endswith("_")]:
-        delattr(attempt, name)
-    fit(attempt)
-    vars(estimator).clear()
-    vars(estimator).update(vars(attempt))
-    return estimator
-
-
 def atomic(fit: Fit) -> Fit:
-    """Decorate a method ``fit``: it runs on a copy, as by :func:`fit_atomically`."""
+    """Decorate a method ``fit``: a failed or interrupted fit leaves a fitted model as it was.
+
+    It fits a copy without fitted attributes, whose state is taken over once it has returned.
+    """
 
     @wraps(fit)
     def fit_copy(estimator: Any, *args: Any, **options: Any) -> Any:
-        return fit_atomically(estimator, lambda attempt: fit(attempt, *args, **options))
+        attempt = copy.copy(estimator)
+        for name in [name for name in vars(attempt) if name.endswith("_")]:
+            delattr(attempt, name)
+        fit(attempt, *args, **options)
+        vars(estimator).clear()
+        vars(estimator).update(vars(attempt))
+        return estimator
 
     return cast(Fit, fit_copy)
 

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from stablepred._validation import FloatArray, check_sample_weight, fit_atomically
+from stablepred._validation import FloatArray, atomic, check_sample_weight
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
 from stablepred.io.save import save_method, storable
@@ -69,6 +69,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self.estimator = estimator
         self.balancer = balancer
 
+    @atomic
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
     ) -> Self:
@@ -89,11 +90,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self
         """
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
-        return fit_atomically(self, lambda attempt: attempt._fit(X, y, sample_weight, routed))
-
-    def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]
-    ) -> None:
         _name_of_weight(self.estimator)
         x, y = validate_data(self, X, y, dtype=None, ensure_min_samples=3)
         count = check_sample_weight(sample_weight, x)
@@ -103,7 +99,8 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         w = getattr(last, "weights_", None)
         self.sample_weight_: FloatArray = last.sample_weight_ if w is None else w
         total = count * self.sample_weight_
-        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, params)
+        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, routed)
+        return self
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What ``fit`` takes itself, and what it passes on to the inner estimator."""
