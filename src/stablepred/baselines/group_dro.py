@@ -6,7 +6,7 @@ For a linear model this is convex, and it is solved to the end, by the proximal 
 ``linear.py``, where the paper's networks need an exponentiated gradient.
 """
 
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
