@@ -105,6 +105,15 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
     return weight
 
 
+def check_two_classes(found: NDArray[Any]) -> None:
+    """Refuse an outcome of which there is only one value, or only one left."""
+    if len(found) < 2:
+        raise InputError(
+            f"y must have two classes, but has only one class: {found.tolist()}. "
+            "Check the outcome column and the sample_weight."
+        )
+
+
 def column_names(estimator: Any, n_features: int) -> list[str]:
     """The feature names seen in ``fit``, or x0, x1, ... as in scikit-learn."""
     names = getattr(estimator, "feature_names_in_", None)

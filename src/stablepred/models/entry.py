@@ -17,6 +17,7 @@ from stablepred._validation import (
     check_at_least,
     check_checkpoint,
     check_one_of,
+    check_two_classes,
     column_names,
     warn_user,
 )
@@ -217,11 +218,7 @@ def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArra
         raise InputError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )
-    if len(distinct) < 2:
-        raise InputError(
-            f"y must have two classes, but has only one class: {distinct.tolist()}. "
-            "Check the outcome column and the sample_weight."
-        )
+    check_two_classes(distinct)
     return (labels == distinct[1]).astype(np.float64)
 
 
