@@ -51,7 +51,7 @@ def made(device: str, size: tuple[int, int, tuple[int, ...]]) -> tuple[Sample, A
     """The problem on a device."""
     n, p, hidden = size
     rows = coin_rows(n, p)
-    network = AutoEncoder.random(p, hidden, torch.Generator().manual_seed(0)).to(device)
+    network = AutoEncoder.random(p, hidden, torch.Generator().manual_seed(0), device)
     names = ("x", "y", "mass", "copies")
     rows = replace(rows, **{name: getattr(rows, name).to(device) for name in names})
     beta = torch.linspace(-1, 1, hidden[-1], dtype=torch.float64, device=device)

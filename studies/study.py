@@ -18,7 +18,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from stablepred._version import __version__
-from stablepred.core.threads import threads_for
+from stablepred.core.resources import threads_for
 from studies.records import Definition, Records, Result, run_missing
 
 Tables = dict[str, pd.DataFrame]

@@ -20,9 +20,8 @@ from sklearn.model_selection import KFold
 import stablepred
 from stablepred.core import sharding
 from stablepred.core.descent import Block
-from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head
-from stablepred.core.networks import AutoEncoder
+from stablepred.core.networks import AutoEncoder, value_and_gradients
 from stablepred.core.objective import (
     NetworkLoss,
     Strengths,

@@ -30,8 +30,8 @@ from stablepred import (
     stability_report,
     stress_test,
 )
-from stablepred.core import threads
-from stablepred.core.threads import threads_for
+from stablepred.core import resources
+from stablepred.core.resources import threads_for
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.facts import model_facts
 from stablepred.search import StableSearchCV
@@ -127,7 +127,7 @@ def test_small_problems_have_one_thread_in_every_thread_of_python():
             with threads_for(5):
                 pass
             found["inside"] = torch.get_num_threads()
-            with threads_for(threads.LARGE):
+            with threads_for(resources.LARGE):
                 found["large inside"] = torch.get_num_threads()
         found["after"] = torch.get_num_threads()
         thread.join()
@@ -180,9 +180,9 @@ FIT = """
     warnings.simplefilter("ignore")
     import torch
     from stablepred import DGBRClassifier, GBRClassifier
-    from stablepred.core import threads
+    from stablepred.core import resources
     from stablepred.data import SyntheticWorld
-    threads.LARGE = 0  # as large tables are fitted
+    resources.LARGE = 0  # as large tables are fitted
     train = SyntheticWorld("s_indep_v").sample(500, bias_rate=0.75, random_state=0)
     models = [
         GBRClassifier(l1=0.003, refit="weighted", max_iter=10, random_state=0),

@@ -10,9 +10,9 @@ from sklearn.linear_model import ElasticNet, PoissonRegressor
 from samples import dependent_sample, largest_rise, random_network
 from stablepred import StableClassifier
 from stablepred.core.algorithm1 import algorithm1
-from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import fit_head
 from stablepred.core.loop import Settings
+from stablepred.core.networks import value_and_gradients
 from stablepred.core.objective import Strengths
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.data import SyntheticWorld

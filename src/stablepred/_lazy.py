@@ -9,11 +9,11 @@ from typing import Any
 from stablepred._extras import EXTRAS, require
 
 
-def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` for the module ``face``.
+def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for the module ``face``.
 
     They offer what the module imports under ``if TYPE_CHECKING:``, which its source says once for
-    both; what it imports from itself are its submodules.
+    all; what it imports from itself are its submodules, which ``__all__`` leaves out.
     """
     module = sys.modules[face]
     assert module.__spec__ is not None
@@ -37,4 +37,5 @@ def attach(face: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         setattr(module, name, value)
         return value
 
-    return getattr_, lambda: sorted({*vars(module), *homes})
+    public = sorted(name for name in homes if homes[name] != face)
+    return getattr_, lambda: sorted({*vars(module), *homes}), public

@@ -48,9 +48,9 @@ def number(value: float, decimals: int = 3) -> str:
     return f"{value:z,.{decimals}f}".replace("-", MINUS)
 
 
-def signed(value: float, decimals: int = 3) -> str:
+def signed(value: float) -> str:
     """A number with its sign."""
-    text = number(value, decimals)
+    text = number(value)
     return f"+{text}" if value > 0 and text.strip("0.,–") else text
 
 
@@ -59,9 +59,9 @@ def percent(value: float, decimals: int = 0) -> str:
     return MISSING if not math.isfinite(value) else f"{number(100 * value, decimals)} %"
 
 
-def interval(low: float, high: float, decimals: int = 3) -> str:
+def interval(low: float, high: float) -> str:
     """Two ends of an interval."""
-    return f"{number(low, decimals)} to {number(high, decimals)}"
+    return f"{number(low)} to {number(high)}"
 
 
 ERRORS = {

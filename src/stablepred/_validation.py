@@ -8,9 +8,10 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import wraps
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,23 +21,29 @@ from stablepred.exceptions import InputError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Weights above 2 to this power, or below its inverse, are scaled; the scale does not matter.
 LARGE_EXPONENT = 300
 
 
-def fit_atomically(estimator: Any, fit: Callable[[Any], None]) -> Any:
-    """Fit a copy without fitted attributes; take its state over once ``fit`` has returned.
+def atomic(fit: Fit) -> Fit:
+    """Decorate a method ``fit``: a failed or interrupted fit leaves a fitted model as it was.
 
-    A failed or interrupted fit leaves a fitted model as it was.
+    It fits a copy without fitted attributes, whose state is taken over once it has returned.
     """
-    attempt = copy.copy(estimator)
-    for name in [name for name in vars(attempt) if name.endswith("_")]:
-        delattr(attempt, name)
-    fit(attempt)
-    vars(estimator).clear()
-    vars(estimator).update(vars(attempt))
-    return estimator
+
+    @wraps(fit)
+    def fit_copy(estimator: Any, *args: Any, **options: Any) -> Any:
+        attempt = copy.copy(estimator)
+        for name in [name for name in vars(attempt) if name.endswith("_")]:
+            delattr(attempt, name)
+        fit(attempt, *args, **options)
+        vars(estimator).clear()
+        vars(estimator).update(vars(attempt))
+        return estimator
+
+    return cast(Fit, fit_copy)
 
 
 # --- data ---
@@ -96,6 +103,15 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
     if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
         weight = np.ldexp(weight, -exponent)
     return weight
+
+
+def check_two_classes(found: NDArray[Any]) -> None:
+    """Refuse an outcome of which there is only one value, or only one left."""
+    if len(found) < 2:
+        raise InputError(
+            f"y must have two classes, but has only one class: {found.tolist()}. "
+            "Check the outcome column and the sample_weight."
+        )
 
 
 def column_names(estimator: Any, n_features: int) -> list[str]:

@@ -1,7 +1,5 @@
 """Preprocessing of the paper (section 6.3): 0/1 features with enough of both values."""
 
-import warnings
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +8,17 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred._validation import check_sample_weight, column_names, fit_atomically, validate
+from stablepred._validation import (
+    FloatArray,
+    atomic,
+    check_sample_weight,
+    column_names,
+    validate,
+    warn_user,
+)
 from stablepred.exceptions import InputError, OverlapWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import brief, check_fitted_names, is_fitted, n_features, numbers
-
-FloatArray = NDArray[np.float64]
 
 
 @storable
@@ -52,29 +55,29 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, *, strategy: str = "mean") -> None:
         self.strategy = strategy
 
+    @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the thresholds."""
-        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
+        from stablepred.core.sharding import current_shards  # loads torch
 
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
-        x = validate(self, X)
+        shards, x = current_shards(), validate(self, X)
         _check_strategy(self.strategy)
         count = check_sample_weight(sample_weight, x)
         x, count = x[count > 0], count[count > 0]
-        cuts = [_threshold(values, count, self.strategy) for values in x.T]
-        self.thresholds_, self.tolerances_ = np.array(cuts).T
-
-    @classmethod
-    def from_sums(cls, low: FloatArray, high: FloatArray, sums: Sequence[Any]) -> Self:
-        """The cuts at the mean of sharded rows: from each column's range and `sums_within`."""
-        scaled, between, weight = sums
-        self = cls(strategy="mean")
-        self.n_features_in_ = len(low)
+        low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
+        has_more = shards.total(((x > low) & (x < high)).sum(axis=0)) > 0  # than two values
+        two = np.array([halfway(*ends) for ends in zip(low, high, strict=True)])
+        if self.strategy == "median":
+            self.thresholds_, self.tolerances_ = two, np.zeros(len(two))
+            for j in np.flatnonzero(has_more):
+                self.thresholds_[j] = _cut_at_median(x[:, j], count)
+            return self
         size = np.maximum(np.abs(low), np.abs(high))
-        mean = np.ldexp(scaled / weight, np.frexp(size)[1])
-        two = [halfway(a, b) for a, b in zip(low, high, strict=True)]
-        self.thresholds_ = np.where(between > 0, mean, two)
-        self.tolerances_ = np.where(between > 0, tolerance_of_mean(size), 0.0)
+        exponent = np.frexp(size)[1]  # sums of huge or tiny numbers leave the range of doubles
+        sums = np.array([(values * count).sum() for values in np.ldexp(x, -exponent).T])
+        sums, weight = shards.totals(sums, count.sum())
+        self.thresholds_ = np.where(has_more, np.ldexp(sums / weight, exponent), two)
+        self.tolerances_ = np.where(has_more, tolerance_of_mean(size), 0.0)
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
@@ -97,30 +100,12 @@ def _check_strategy(strategy: object) -> None:
         raise InputError(f"strategy must be 'mean' or 'median', not {brief(strategy)}.")
 
 
-def _threshold(values: FloatArray, count: FloatArray, strategy: str) -> tuple[float, float]:
-    """Where to cut, and by how much a value must lie above it."""
-    distinct = np.unique(values)
-    if len(distinct) <= 2:
-        return halfway(distinct[0], distinct[-1]), 0.0
-    if strategy == "mean":
-        largest = float(np.abs(values).max())
-        _, exponent = np.frexp(largest)  # sums of huge or tiny numbers leave the range of doubles
-        mean = np.ldexp(np.average(np.ldexp(values, -exponent), weights=count), exponent)
-        return float(mean), tolerance_of_mean(largest)
+def _cut_at_median(values: FloatArray, count: FloatArray) -> float:
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
     median = float(values[order][np.argmax(reached)])
     # Where nothing lies above it, the split goes just below.
-    return (halfway(*distinct[-2:]) if median == distinct[-1] else median), 0.0
-
-
-def sums_within(
-    x: FloatArray, count: FloatArray, low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """Scaled sums of the columns, counts strictly inside their ranges, and the total weight."""
-    _, exponent = np.frexp(np.maximum(np.abs(low), np.abs(high)))
-    between = ((x > low) & (x < high)).sum(axis=0)
-    return count @ np.ldexp(x, -exponent), between, float(count.sum())
+    return halfway(*np.unique(values)[-2:]) if median == values.max() else median
 
 
 def tolerance_of_mean(largest: Any) -> Any:
@@ -163,11 +148,9 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
         self.high = high
         self.strategy = strategy
 
+    @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the shares of ones."""
-        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate(self, X)
         self._check_range()
         count = check_sample_weight(sample_weight, x)
@@ -177,12 +160,12 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
         if len(dropped):
             names = column_names(self, x.shape[1])
             found = ", ".join(f"{names[j]} ({self.shares_[j]:.3g})" for j in dropped)
-            warnings.warn(
+            warn_user(
                 f"dropped for want of overlap, share of ones outside [{self.low}, {self.high}]: "
                 f"{found}",
                 OverlapWarning,
-                stacklevel=5,
             )
+        return self
 
     def _check_range(self) -> None:
         if not 0 <= self.low <= self.high <= 1:

@@ -227,11 +227,10 @@ def make_sample(
     each = weight if counted else count_rows(weight, shards)
     copies = np.bincount(index, each).astype(np.float64)
     origin = Origin(names, columns, index, present, n_rows, groups)
-    tensors = (
+    x_, y_, mass_, copies_ = (
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
     )
-    x_, y_, mass_, copies_ = tensors
     shared = None if groups is None else _share(groups[columns], [], x_.device)
     marked = [
         None if mark is None else torch.as_tensor(mark[present][rows], device=device)
@@ -248,16 +247,6 @@ def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tens
     variables = [{int(one)} for one in first] + [{int(first[a]), int(first[b])} for a, b in pairs]
     has = np.array([[one in own for one in set(first.tolist())] for own in variables], dtype=int)
     return torch.as_tensor(has @ has.T > 0, device=device)
-
-
-def sample_of_rows(x: FloatArray, y: FloatArray) -> Sample:
-    """A sample with exactly these rows and columns, in this order, none of them grouped."""
-    n, p = x.shape
-    names = [f"x{j}" for j in range(p)]
-    origin = Origin(names, np.arange(p), np.arange(n), np.ones(n, dtype=bool), n)
-    rows, outcome = (torch.as_tensor(a, dtype=torch.float64) for a in (x, y))
-    ones = torch.ones_like(outcome)
-    return Sample(rows, outcome, ones / n, ones, origin, [])
 
 
 def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
@@ -296,7 +285,7 @@ def group_rows(
     """
     keys = np.column_stack([y + 0.0, *marks])
     outcome = keys.astype(">f8", order="C").view(np.uint8)  # its bytes: 0 before 1
-    if not shards.largest(float(not is_binary(x).all())):
+    if not shards.largest(float(((x != 0) & (x != 1)).any())):
         bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
         _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
     else:
@@ -323,11 +312,6 @@ def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[n
     if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves
         _, first, index = np.unique(words, axis=0, return_index=True, return_inverse=True)
     return first, index
-
-
-def is_binary(x: FloatArray) -> BoolArray:
-    """Which columns have no values but 0 and 1."""
-    return np.array([bool(((column == 0) | (column == 1)).all()) for column in x.T], dtype=bool)
 
 
 def sum_exactly(values: FloatArray) -> FloatArray:

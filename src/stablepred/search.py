@@ -10,8 +10,6 @@ import typing as _typing
 from stablepred._lazy import attach as _attach
 
 if _typing.TYPE_CHECKING:
-    from stablepred.validation.search import StableSearchCV
+    from stablepred.validation.search import StableSearchCV as StableSearchCV
 
-__all__ = ["StableSearchCV"]
-
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__, __all__ = _attach(__name__)

@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from stablepred.core.head import fit_head, zero_head
-from stablepred.sample import sample_of_rows
+from stablepred.sample import Origin, Sample
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -58,6 +58,16 @@ def candidate_list(
             refits = REFITS[:2] if name == "none" else REFITS
             found += [Candidate(name, float(l1), refit) for refit in refits]
     return found
+
+
+def sample_of_rows(x: FloatArray, y: FloatArray) -> Sample:
+    """A sample with exactly these rows and columns, in this order, none of them grouped."""
+    n, p = x.shape
+    names = [f"x{j}" for j in range(p)]
+    origin = Origin(names, np.arange(p), np.arange(n), np.ones(n, dtype=bool), n)
+    rows, outcome = (torch.as_tensor(a, dtype=torch.float64) for a in (x, y))
+    ones = torch.ones_like(outcome)
+    return Sample(rows, outcome, ones / n, ones, origin, [])
 
 
 def fit_heads(

@@ -29,7 +29,6 @@ from stablepred.evidence.effect import weighted_effects
 from stablepred.evidence.explaining_away import CAUSE_Z, compete
 from stablepred.exceptions import StablepredWarning
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import sample_of_rows
 from stablepred.search import StableSearchCV
 from stablepred.validation.environments import (
     RATES,
@@ -48,6 +47,7 @@ from studies.tuning.candidates import (
     WeightedHead,
     candidate_list,
     fit_heads,
+    sample_of_rows,
 )
 from studies.tuning.truth import Truth
 

@@ -3,9 +3,8 @@ import math
 import pytest
 import torch
 
-from stablepred.core.descent import Block
-from stablepred.core.differentiation import value_and_gradients
-from stablepred.core.line_search import Trial, strong_wolfe
+from stablepred.core.descent import Block, Trial, strong_wolfe
+from stablepred.core.networks import value_and_gradients
 
 
 def of(function, *variables):

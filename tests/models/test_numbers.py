@@ -3,13 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import stablepred
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer
-from stablepred.models.entry import prepare_sample, report_balance
+from stablepred.evaluation.diagnostics import balance_report
 from stablepred.models.standardizer import Standardizer
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
@@ -169,14 +168,10 @@ def test_the_report_of_grouped_columns_has_one_line_for_each_variable():
     rng = np.random.default_rng(0)
     levels = np.eye(3)[rng.integers(0, 3, 400)]
     number = rng.normal(size=400) + levels[:, 2]
-    balancer = GlobalBalancer()
-    x, groups = np.column_stack([levels, number]), np.array([0, 0, 0, 1])
-    sample = prepare_sample(
-        balancer, x, np.zeros(400), np.ones(400), counted=False, order=1, groups=groups
-    )
-    report = report_balance(sample, torch.ones_like(sample.mass), ["job", "pay"])
+    z = Standardizer().fit_transform(np.column_stack([levels, number]))
+    shares, ones = np.full(400, 1 / 400), np.ones(400)
+    report = balance_report(z, shares, ones, ["job", "job", "job", "pay"], 400)
     assert list(report.before.index) == list(report.before.columns) == ["job", "pay"]
-    z = balancer.standardizer_.transform(x)
     slopes = [np.polyfit(level, z[:, 3], 1)[0] for level in levels.T]
     assert report.before.loc["job", "pay"] == pytest.approx(max(slopes, key=abs))
     assert report.before.loc["job", "job"] == 0

@@ -5,19 +5,11 @@ import typing as _typing
 from stablepred._lazy import attach as _attach
 
 if _typing.TYPE_CHECKING:
-    from stablepred.baselines.anchor import AnchorRegressor
-    from stablepred.baselines.dro import DROClassifier, DRORegressor
-    from stablepred.baselines.dwr import DWRBalancer
-    from stablepred.baselines.group_dro import GroupDROClassifier
-    from stablepred.baselines.srdo import SRDOBalancer
+    from stablepred.baselines.anchor import AnchorRegressor as AnchorRegressor
+    from stablepred.baselines.dro import DROClassifier as DROClassifier
+    from stablepred.baselines.dro import DRORegressor as DRORegressor
+    from stablepred.baselines.dwr import DWRBalancer as DWRBalancer
+    from stablepred.baselines.group_dro import GroupDROClassifier as GroupDROClassifier
+    from stablepred.baselines.srdo import SRDOBalancer as SRDOBalancer
 
-__all__ = [
-    "AnchorRegressor",
-    "DROClassifier",
-    "DRORegressor",
-    "DWRBalancer",
-    "GroupDROClassifier",
-    "SRDOBalancer",
-]
-
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__, __all__ = _attach(__name__)

@@ -8,13 +8,13 @@ X + (sqrt(gamma) - 1) P X in place of X, and the same for y. gamma = 0 removes w
 between environments, 1 is least squares, and a large gamma comes near instrumental variables.
 """
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._validation import check_at_least, check_sample_weight, fit_atomically, validate
+from stablepred._validation import atomic, check_at_least, check_sample_weight, validate
 from stablepred.baselines.linear import LinearRegressor
 from stablepred.baselines.rows import distinct_rows, encode_environments, standardise
 from stablepred.io.save import storable
@@ -45,6 +45,7 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
     def __init__(self, gamma: float = 5.0) -> None:
         self.gamma = gamma
 
+    @atomic
     def fit(
         self,
         X: ArrayLike,
@@ -56,9 +57,6 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
 
         Without ``environment`` this is least squares, with a warning.
         """
-        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight, environment))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any) -> None:
         x, outcome = validate(self, X, y, y_numeric=True)
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
@@ -74,6 +72,7 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
         solution = np.linalg.lstsq(pulled[:, :-1], pulled[:, -1], rcond=None)[0]
         self.coef_ = solution / scale[:-1] * scale[-1]
         self.intercept_ = float(mean[-1] - mean[:-1] @ self.coef_)
+        return self
 
     def _check_parameters(self) -> None:
         check_at_least(self, "gamma", 0)

@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator
 
 from stablepred._validation import (
     FloatArray,
+    atomic,
     check_at_least,
     check_sample_weight,
     column_names,
-    fit_atomically,
     validate,
     warn_user,
 )
@@ -28,11 +28,9 @@ class RowBalancer(BaseEstimator):
     min_effective_share: float
     save = save_method
 
+    @atomic
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
-        return fit_atomically(self, lambda balancer: balancer._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x = validate(self, X, ensure_min_samples=3)
         self._check_parameters()
         mass, first, at = distinct_rows(check_sample_weight(sample_weight, x), x)
@@ -46,6 +44,7 @@ class RowBalancer(BaseEstimator):
             )
         w = self._weigh(x[first][:, varying], mass) if varying.any() else np.ones(len(mass))
         self.weights_ = np.where(at < 0, 1.0, w[at])
+        return self
 
     def _weigh(self, x: FloatArray, mass: FloatArray) -> FloatArray:
         """Weights of distinct rows; their mean under the masses is one."""

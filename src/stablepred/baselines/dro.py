@@ -18,10 +18,10 @@ from sklearn.base import BaseEstimator
 
 from stablepred._validation import (
     FloatArray,
+    atomic,
     check_at_least,
     check_one_of,
     check_sample_weight,
-    fit_atomically,
     validate,
 )
 from stablepred.baselines.linear import LinearClassifier, LinearRegressor
@@ -112,17 +112,16 @@ class DROClassifier(LinearClassifier, _DRO):
     (8, 2)
     """
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to two classes."""
-        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight))
-
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x, labels = validate(self, X, y)
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
         outcome = encode_outcome(self, labels, weight)
         mass, first, _ = distinct_rows(weight, x, outcome)
         self._take(self._fit_rows(x[first], outcome[first], mass, log_loss))
+        return self
 
 
 @storable
@@ -132,11 +131,9 @@ class DRORegressor(LinearRegressor, _DRO):
     As :class:`DROClassifier`, with the objective in units of the variance of ``y``.
     """
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a number."""
-        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight))
-
-    def _fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> None:
         x, outcome = validate(self, X, y, y_numeric=True)
         self._check_parameters()
         mass, first, _ = distinct_rows(check_sample_weight(sample_weight, x), x, outcome)
@@ -146,3 +143,4 @@ class DRORegressor(LinearRegressor, _DRO):
         self.intercept_ = float(found.intercept * unit[0] + mean[0])
         self.objective_, self.n_iter_ = found.objective, found.n_iter
         self.converged_ = found.converged
+        return self

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from stablepred._validation import (
+    atomic,
     check_at_least,
     check_sample_weight,
-    fit_atomically,
     validate,
 )
 from stablepred.baselines.linear import LinearClassifier
@@ -70,20 +70,18 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
         self.max_iter = max_iter
         self.tol = tol
 
+    @atomic
     def fit(
         self,
         X: ArrayLike,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        environment: ArrayLike | None = None,
+        environment: Any = None,
     ) -> Self:
         """Fit to two classes; ``environment`` has the label of every row's environment.
 
         Without ``environment`` this is plain logistic regression, with a warning.
         """
-        return fit_atomically(self, lambda model: model._fit(X, y, sample_weight, environment))
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any) -> None:
         x, labels = validate(self, X, y)
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
@@ -102,6 +100,7 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
             self, x[first], outcome[first], mass, log_loss, worst, unit, added=added
         )
         self._take(found)
+        return self
 
     def _check_parameters(self) -> None:
         check_at_least(self, "adjustment", 0)

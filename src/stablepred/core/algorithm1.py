@@ -1,16 +1,16 @@
 """Algorithm 1 of the paper: updates of W, beta and theta in turn, each of which lowers L_mix."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from stablepred.core.descent import Block, Evaluate
-from stablepred.core.differentiation import value_and_gradients
 from stablepred.core.head import Head, fit_head, zero_head
 from stablepred.core.loop import Settings, Solution, State, repeat
-from stablepred.core.networks import AutoEncoder
+from stablepred.core.networks import AutoEncoder, value_and_gradients
 from stablepred.core.objective import (
     NetworkLoss,
     all_terms,
@@ -44,16 +44,16 @@ def algorithm1(
         beta = torch.randn(len(head.beta), generator=generator, dtype=torch.float64)
         head = Head(beta.to(sample.device), head.intercept)
     solution = Solution(weights.w, head, network)
-    l_bal = PreparedBalance(balance, sample, network)
+    l_bal = _PreparedBalance(balance, sample, network)
 
     def terms() -> dict[str, Tensor]:
-        value, _ = l_bal(sample.mass * weights.w)
+        value, _ = l_bal.loss(sample.mass * weights.w)
         return all_terms(sample, weights.w, solution.head, network, value, settings.outcome)
 
     def iterate() -> float:
         # W: balance and penalties, weighted losses and reconstruction errors.
         losses = row_losses_and_errors(sample, solution.head, network, settings.outcome)
-        weights.lower(loss_of_weights(sample, settings.strengths, l_bal, *losses))
+        weights.lower(loss_of_weights(sample, settings.strengths, l_bal.loss, *losses))
         # beta: a weighted elastic-net regression on phi(X).
         phi = embed(sample, network)
         solution.head = fit_weighted_head(sample, weights.w, phi, settings, solution.head)
@@ -71,28 +71,21 @@ def algorithm1(
     return solution
 
 
-class PreparedBalance:
+class _PreparedBalance:
     """L_Bal at the current network; renew it whenever the network has changed or was restored."""
 
     def __init__(self, balance: Balance, sample: Sample, network: AutoEncoder | None) -> None:
-        self._prepare = lambda: balance.prepare(sample, network)
+        self._prepare = partial(balance.prepare, sample, network)
         self.renew()
-
-    def __call__(self, v: Tensor) -> tuple[Tensor, Tensor]:
-        """L_Bal and its gradient in ``v``."""
-        return self._loss(v)
 
     def renew(self) -> None:
-        """Prepare the loss again, at the current network."""
-        self._loss = self._prepare()
+        self.loss = self._prepare()
 
     def state(self) -> State:
-        """Empty, because everything follows from the network."""
-        return {}
+        return {}  # everything follows from the network
 
     def restore(self, state: State) -> None:
-        """Renew; the network has been restored before."""
-        self.renew()
+        self.renew()  # the network has been restored before
 
 
 def embed(sample: Sample, network: AutoEncoder | None) -> Tensor:

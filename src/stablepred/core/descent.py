@@ -1,20 +1,163 @@
-"""One block of variables, lowered by L-BFGS."""
+"""Blocks of variables, lowered by L-BFGS: the step, the direction, the block.
+
+The two loops of L-BFGS (Nocedal and Wright, algorithm 7.4) run over the coefficients of the
+direction in the basis of all remembered vectors; all they need is the basis' inner products (Chen,
+Wang and Zhou 2014, "Large-scale L-BFGS using MapReduce"). A step costs two passes over the memory,
+and where rows are spread over processes one message. Steps meet the strong Wolfe conditions
+(Nocedal and Wright, ch. 3).
+"""
 
 import math
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from stablepred.core.lbfgs import Memory, Summed
-from stablepred.core.line_search import Trial, strong_wolfe
 from stablepred.core.loop import State
 
 # The function at the variables as they are now, and its gradient in each of them.
 Evaluate = Callable[[], tuple[Tensor, Sequence[Tensor]]]
+Products = NDArray[np.float64]  # of all pairs of vectors in the basis
+Summed = Callable[[Tensor], Tensor]  # products over the entries at hand -> over all entries
 
 FLAT = 1e-16  # a slope that is no slope
 FIRST_STEP = 0.01  # of the length of the variables, before anything is known of the curvature
+DECREASE = 1e-4  # of what the slope at the start promises, at least
+CURVATURE = 0.9  # of the slope at the start may be left, at most
+MOST_TRIALS = 25
+
+
+# --- the step ---
+
+
+class Trial(NamedTuple):
+    """A point on the line: how far it is, and the function there."""
+
+    step: float
+    value: float
+    slope: float  # along the line
+    gradient: Tensor
+
+
+def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Trial:
+    """A point that is clearly lower and less steep, else the lowest one, else ``start`` itself."""
+    low, high = start, None  # the lowest point; one beyond the minimum, once it is known
+    for _ in range(MOST_TRIALS):
+        trial = at(step)
+        enough = trial.value <= start.value + DECREASE * trial.step * start.slope
+        known = math.isfinite(trial.slope)
+        if not (enough and known) or (low is not start and trial.value >= low.value):
+            high = trial
+        elif abs(trial.slope) <= -CURVATURE * start.slope:
+            return trial
+        else:
+            ahead = 1.0 if high is None else high.step - low.step
+            if trial.slope * ahead >= 0:
+                high = low
+            low, last = trial, low
+        if high is None:  # the function still falls
+            step = _clip(_cubic_minimum(last, low), 1.1 * low.step, 10 * low.step)
+            continue
+        left, right = sorted((low.step, high.step))
+        if right - left <= 1e-9 * right:
+            break
+        margin = 0.1 * (right - left)
+        step = _clip(_cubic_minimum(low, high), left + margin, right - margin)
+    return low
+
+
+def _cubic_minimum(a: Trial, b: Trial) -> float:
+    """Where the cubic through two points with these slopes is lowest; NaN where it is not."""
+    curvature = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
+    square = curvature * curvature - a.slope * b.slope
+    if not 0 <= square < math.inf:
+        return math.nan
+    root = math.copysign(math.sqrt(square), b.step - a.step)
+    below = b.slope - a.slope + 2 * root
+    if below == 0:
+        return math.nan
+    return b.step - (b.step - a.step) * (b.slope + root - curvature) / below
+
+
+def _clip(step: float, least: float, most: float) -> float:
+    """The step within its bounds; where it is not known, the middle."""
+    return (least + most) / 2 if math.isnan(step) else min(max(step, least), most)
+
+
+# --- the direction ---
+
+
+class Memory:
+    """The last steps and the changes of the gradient along them."""
+
+    def __init__(self, like: Tensor, summed: Summed, size: int = 20) -> None:
+        # The gradient, then every step followed by its change: (1 + 2 size, N).
+        self._basis = like.new_zeros(1 + 2 * size, len(like))
+        self._products = np.zeros((1 + 2 * size, 1 + 2 * size))
+        self._size, self._summed = size, summed
+        self._slots: list[int] = []  # rows of the steps, the oldest first
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, step: Tensor, change: Tensor) -> None:
+        """Remember a pair, in the place of the oldest one if there is no room."""
+        full = len(self._slots) == self._size
+        slot = self._slots.pop(0) if full else 1 + 2 * len(self._slots)
+        self._basis[slot], self._basis[slot + 1] = step, change
+        self._slots.append(slot)
+
+    def direction(self, gradient: Tensor) -> tuple[Tensor, float]:
+        """Where to go from a point with this gradient, and the slope there."""
+        self._basis[0] = gradient
+        used = 1 + 2 * len(self._slots)
+        basis, products = self._basis[:used], self._products[:used, :used]
+        # The gradient and the newest pair have changed.
+        changed = [0, *(slot + shift for slot in self._slots[-1:] for shift in (0, 1))]
+        columns = self._summed(basis @ basis[changed].T).cpu().numpy()  # (used, 1 or 3)
+        products[:, changed], products[changed] = columns, columns.T
+        coefficients = _two_loops(products, self._slots)
+        direction = torch.from_numpy(coefficients).to(gradient.device) @ basis
+        return direction, float(products[0] @ coefficients)
+
+    def state(self) -> State:
+        """The pairs and their inner products."""
+        used = 1 + 2 * len(self._slots)
+        return {
+            "basis": self._basis[:used],
+            "products": torch.from_numpy(self._products[:used, :used].copy()),
+            "slots": self._slots,
+        }
+
+    def restore(self, state: State) -> None:
+        """Remember what was remembered when ``state`` was taken."""
+        used = len(state["basis"])
+        self._basis[:used] = state["basis"]
+        self._products[:used, :used] = state["products"].numpy()
+        self._slots = list(state["slots"])
+
+
+def _two_loops(products: Products, slots: list[int]) -> NDArray[np.float64]:
+    """The coefficients of minus the inverse Hessian times the gradient."""
+    coefficients = np.zeros(len(products))
+    coefficients[0] = -1.0
+    along = {}
+    for slot in reversed(slots):
+        along[slot] = products[slot] @ coefficients / products[slot, slot + 1]
+        coefficients[slot + 1] -= along[slot]
+    if slots:
+        newest = slots[-1]
+        coefficients *= products[newest, newest + 1] / products[newest + 1, newest + 1]
+    for slot in slots:
+        back = products[slot + 1] @ coefficients / products[slot, slot + 1]
+        coefficients[slot] += along[slot] - back
+    return coefficients
+
+
+# --- blocks ---
 
 
 class Block:

@@ -7,10 +7,9 @@ from torch import Tensor
 
 from stablepred.core.algorithm1 import embed, fit_weighted_head
 from stablepred.core.descent import Block
-from stablepred.core.differentiation import pull_back
 from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
-from stablepred.core.networks import AutoEncoder
+from stablepred.core.networks import AutoEncoder, pull_back
 from stablepred.core.objective import NetworkLoss, all_terms
 from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.sample import Sample

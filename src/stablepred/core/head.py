@@ -62,19 +62,9 @@ class HeadProblem:
 
     def value(self, head: Head) -> Tensor:
         """L_Pre + lambda_4 ||beta||^2 + lambda_5 ||beta||_1."""
-        penalty = self.l2 * ridge(head.beta) + self.l1 * lasso(head.beta)
+        penalty = self.l2 * (head.beta @ head.beta) + self.l1 * head.beta.abs().sum()
         losses = self.outcome.losses(self.scores(head), self.sample.y)
         return self.sample.total(self.v @ losses) + penalty
-
-
-def ridge(beta: Tensor) -> Tensor:
-    """||beta||^2 (lambda 4)."""
-    return beta @ beta
-
-
-def lasso(beta: Tensor) -> Tensor:
-    """||beta||_1 (lambda 5)."""
-    return beta.abs().sum()
 
 
 def fit_head(

@@ -6,7 +6,7 @@
 and a decoder with the same layers in reverse.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -58,10 +58,6 @@ class AutoEncoder:
         layers = list(zip(parameters[::2], parameters[1::2], strict=True))
         depth = len(self.encoder)
         return AutoEncoder(layers[:depth], layers[depth:])
-
-    def to(self, device: torch.device | str) -> "AutoEncoder":
-        """The same network on another device."""
-        return self.rebuild([tensor.to(device) for tensor in self.parameters()])
 
     def copy(self) -> "AutoEncoder":
         """A network with the same values in tensors of its own."""
@@ -116,3 +112,32 @@ def _pull_into(tensor: Tensor, radius: float) -> Tensor:
     """The nearest point of the ball of that radius; differentiable, so that it can be trained."""
     norm = tensor.norm()
     return tensor if norm <= radius else tensor * (radius / norm)
+
+
+# --- gradients that have no closed form here ---
+
+
+def value_and_gradients(
+    function: Callable[[Sequence[Tensor]], Tensor], variables: Sequence[Tensor]
+) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """A function's value, and its gradient in each variable."""
+    with torch.enable_grad():
+        leaves = _leaves(variables)
+        value = function(leaves)
+    return value.detach(), torch.autograd.grad(value, leaves)
+
+
+def pull_back(
+    function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
+    variables: Sequence[Tensor],
+    slopes: Sequence[Tensor],
+) -> tuple[Tensor, ...]:
+    """Slopes in what a function makes of the variables -> slopes in the variables."""
+    with torch.enable_grad():
+        leaves = _leaves(variables)
+        made = function(leaves)
+    return torch.autograd.grad(made, leaves, slopes)
+
+
+def _leaves(variables: Sequence[Tensor]) -> list[Tensor]:
+    return [variable.detach().requires_grad_() for variable in variables]

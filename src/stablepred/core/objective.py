@@ -8,8 +8,8 @@
 paper's W is v = mass * w. On this scale ||W||^2 is sum_i mass_i w_i^2, and lambda_2 and lambda_3
 are the paper's divided by n. L_Bal is in ``stablepred.weights``.
 
-The penalties on beta are ``ridge`` and ``lasso`` in ``head.py``; the terms of the weights come with
-their gradients in v. ``NetworkLoss`` evaluates together what depends on the network and the head.
+The terms of the weights come with their gradients in v. ``NetworkLoss`` evaluates together what
+depends on the network and the head.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from stablepred.core.head import Head, lasso, ridge
+from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -117,7 +117,7 @@ def all_terms(
     losses, errors = row_losses_and_errors(sample, head, network, outcome)
     of_weights = terms_of_weights(sample, w, losses, errors).items()
     terms = {name: value for name, (value, _) in of_weights}
-    terms |= {"balance": balance, "l2": ridge(head.beta), "l1": lasso(head.beta)}
+    terms |= {"balance": balance, "l2": head.beta @ head.beta, "l1": head.beta.abs().sum()}
     if network is not None:
         matrices = network.parameters()[::2]
         terms["network_l2"] = torch.stack([matrix.square().sum() for matrix in matrices]).sum()
@@ -156,7 +156,7 @@ class NetworkLoss:
         slopes = misses * self.error_slopes
         loss = self.v @ self.outcome.losses(scores, y)
         loss += slopes.view(-1) @ misses.view(-1) / 2
-        loss += l2 * ridge(head.beta)
+        loss += l2 * (head.beta @ head.beta)
         for matrix in matrices:
             loss += network_l2 * matrix.square().sum()
 

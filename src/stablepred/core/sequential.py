@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from stablepred.core.descent import Block
-from stablepred.core.head import Head, zero_head
+from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import NetworkLoss, all_terms, loss_of_weights
@@ -27,19 +27,16 @@ def train_encoder(
     network: AutoEncoder,
     settings: Settings,
     solution: Solution,
-    *,
-    start: Head | None = None,
     recorded: DeepBalance | None = None,
 ) -> None:
     """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1.
 
-    From the network and the head as they are given; the network itself is changed, and both become
-    the solution's. L_Bal costs more than a step: only if it is ``recorded`` the history has lines
-    of this stage.
+    From the network as it is given, which is changed, and a head of zeros; both become the
+    solution's. L_Bal costs more than a step: only if it is ``recorded`` the history has lines of
+    this stage.
     """
     ones = torch.ones_like(sample.mass)
-    head = zero_head(network.encoder[-1][0].T) if start is None else start.to(sample.device)
-    head = Head(head.beta.clone(), head.intercept.clone())
+    head = zero_head(network.encoder[-1][0].T)
     trained = [head.beta, head.intercept] if settings.fit_intercept else [head.beta]
     block = Block([*network.parameters(), *trained])
     network_loss = NetworkLoss(sample, ones, settings.strengths, settings.outcome)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.io.save import storable
 from stablepred.io.values import check_numbers
-from stablepred.weights.raw import RawSums, imbalance_from
+from stablepred.weights.raw import imbalance
 
 FloatArray = NDArray[np.float64]
 
@@ -131,8 +131,7 @@ def balance_report(
     owner = np.array([variables.index(name) for name in names])
 
     def table(v: FloatArray) -> pd.DataFrame:
-        sums = RawSums.of(torch.as_tensor(x), torch.as_tensor(v), shards)
-        slopes = imbalance_from(sums).numpy()
+        slopes = imbalance(torch.as_tensor(x), torch.as_tensor(v), shards=shards).numpy()
         worst = np.zeros((len(variables), len(variables)))
         for j, k in np.argwhere(owner[:, None] != owner).tolist():
             cell = owner[j], owner[k]

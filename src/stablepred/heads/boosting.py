@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from threadpoolctl import threadpool_limits
 from torch import Tensor
 
-from stablepred.core.threads import LARGE
+from stablepred.core.resources import LARGE
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.sample import FloatArray, Sample

@@ -23,10 +23,9 @@ from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import Sample, add_products
+from stablepred.sample import FloatArray, Sample, add_products
 from stablepred.validation.environments import CONSTANT_SPREAD, redrawn_environments, score
 
-FloatArray = NDArray[np.float64]
 Fold = tuple[Tensor, Tensor]  # the shares of each distinct row for training and testing
 Folds = Callable[[], Iterator[Fold]]
 
@@ -95,7 +94,6 @@ class Heads(Protocol):
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
         """Fit the recipes; what several have in common is fitted once."""
-        ...
 
 
 # Held-out rows as they might look elsewhere: the features, and a factor for the mass of each row.

@@ -6,13 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import config_context
-from sklearn.base import (
-    BaseEstimator,
-    ClassifierMixin,
-    MetaEstimatorMixin,
-    RegressorMixin,
-    clone,
-)
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -21,13 +15,9 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import (
-    check_is_fitted,
-    has_fit_parameter,
-    validate_data,
-)
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from stablepred._validation import FloatArray, check_sample_weight, fit_atomically
+from stablepred._validation import FloatArray, atomic, check_sample_weight
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
 from stablepred.io.save import save_method, storable
@@ -72,10 +62,14 @@ def _inner_has(method: str) -> Any:
 class _Balanced(MetaEstimatorMixin, BaseEstimator):
     """Fit a balancer, then the inner estimator under its weights."""
 
-    estimator: Any
-    balancer: Any
     save = save_method
+    check_stored = check_balanced
 
+    def __init__(self, estimator: Any, balancer: Any = None) -> None:
+        self.estimator = estimator
+        self.balancer = balancer
+
+    @atomic
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
     ) -> Self:
@@ -96,11 +90,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self
         """
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
-        return fit_atomically(self, lambda attempt: attempt._fit(X, y, sample_weight, routed))
-
-    def _fit(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, params: dict[str, Any]
-    ) -> None:
         _name_of_weight(self.estimator)
         x, y = validate_data(self, X, y, dtype=None, ensure_min_samples=3)
         count = check_sample_weight(sample_weight, x)
@@ -110,7 +99,8 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         w = getattr(last, "weights_", None)
         self.sample_weight_: FloatArray = last.sample_weight_ if w is None else w
         total = count * self.sample_weight_
-        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, params)
+        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, routed)
+        return self
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What ``fit`` takes itself, and what it passes on to the inner estimator."""
@@ -130,10 +120,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self._check(X)
         prediction: np.ndarray = self.estimator_.predict(X)
         return prediction
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_balanced(self)
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)
@@ -170,10 +156,6 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     >>> model.fit(train.X, train.y).predict(train.X).shape
     (500,)
     """
-
-    def __init__(self, estimator: Any, balancer: Any = None) -> None:
-        self.estimator = estimator
-        self.balancer = balancer
 
     @property
     def classes_(self) -> np.ndarray:
@@ -212,7 +194,3 @@ class BalancedRegressor(RegressorMixin, _Balanced):
     >>> BalancedRegressor(LinearRegression()).fit(X, [0, 0, 1, 2, 3, 3]).predict([[1, 1]]).round(2)
     array([3.])
     """
-
-    def __init__(self, estimator: Any, balancer: Any = None) -> None:
-        self.estimator = estimator
-        self.balancer = balancer

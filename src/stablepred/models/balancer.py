@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -10,26 +10,19 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from stablepred._random import RandomState
-from stablepred._validation import (
-    FloatArray,
-    check_one_of,
-    check_sample_weight,
-    fit_atomically,
-    validate,
-)
+from stablepred._validation import FloatArray, atomic, check_one_of, check_sample_weight, validate
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.io.save import save_method, storable
-from stablepred.models.checkpoints import fit_checkpoint, identity_of
+from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
     check_common_parameters,
     limit_resources,
     prepare_sample,
     report_balance,
 )
-from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_balancer
 from stablepred.models.warnings import warn_about_fit
 from stablepred.tables.counting import count_patterns
@@ -37,6 +30,7 @@ from stablepred.weights.raw import RawBalance
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class GlobalBalancer(BaseEstimator):
     """Row weights under which every feature is balanced against all others.
 
@@ -74,50 +68,34 @@ class GlobalBalancer(BaseEstimator):
     True
     """
 
-    weights_: FloatArray
-    balance_report_: BalanceReport
-    converged_: bool
-
     not_stored = ("checkpoint",)
     save = save_method
+    check_stored = check_balancer
 
-    def __init__(
-        self,
-        *,
-        order: int = 1,
-        weight_l2: float = 0.01,
-        weight_sum: float = 1.0,
-        min_effective_share: float = 0.1,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.order = order
-        self.weight_l2 = weight_l2
-        self.weight_sum = weight_sum
-        self.min_effective_share = min_effective_share
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
+    order: int = 1
+    weight_l2: float = 0.01
+    weight_sum: float = 1.0
+    min_effective_share: float = 0.1
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    weights_: FloatArray = field(init=False)
+    balance_report_: BalanceReport = field(init=False)
+    converged_: bool = field(init=False)
 
+    @atomic
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
+        x = validate(self, X, ensure_min_samples=3)
+        self._check_parameters()
+        self._fit_rows(x, check_sample_weight(sample_weight, x), counted=False)
+        return self
 
-        def fit(balancer: Self) -> None:
-            x = validate(balancer, X, ensure_min_samples=3)
-            balancer._check_parameters()
-            balancer._fit_rows(x, check_sample_weight(sample_weight, x), counted=False)
-
-        return fit_atomically(self, fit)
-
+    @atomic
     def fit_table(self, table: Any, *, features: Sequence[str] | None = None) -> Self:
         """Find the weights of the distinct rows of a table that need not fit in memory.
 
@@ -125,16 +103,13 @@ class GlobalBalancer(BaseEstimator):
         ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` gives the
         number of rows of the table that each stands for.
         """
-
-        def fit(balancer: Self) -> None:
-            balancer._check_parameters()
-            patterns = count_patterns(table, features=features, dichotomize=balancer.dichotomize)
-            balancer._fit_rows(validate(balancer, patterns.X), patterns.count, counted=True)
-            balancer.row_count_ = patterns.count
-            if patterns.dichotomizer is not None:
-                balancer.dichotomizer_ = patterns.dichotomizer
-
-        return fit_atomically(self, fit)
+        self._check_parameters()
+        patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
+        self._fit_rows(validate(self, patterns.X), patterns.count, counted=True)
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
+        return self
 
     def _fit_rows(self, x: FloatArray, weight: FloatArray, *, counted: bool) -> None:
         with limit_resources(x.size):
@@ -148,22 +123,14 @@ class GlobalBalancer(BaseEstimator):
                 tol=self.tol,
             )
             solution = start_solution(sample)
-            with (
-                fit_checkpoint(self.checkpoint, lambda: identity_of(self, sample, 0), 0) as kept,
-                fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
-            ):
-                settings = replace(settings, on_iteration=on_iteration, checkpoint=kept[0])
+            with follow_fit(self, sample, settings, 0) as (settings, _):
                 learn_weights(sample, RawBalance(), None, settings, solution)
             self.weights_ = sample.to_user_rows(solution.w)
             self.history_ = {name: np.array(values) for name, values in solution.history.items()}
             self.n_iter_ = len(self.history_["total"])
             self.balance_report_ = report_balance(sample, solution.w)
-            warn_about_fit(self, sample, solution, solution.w)
+            warn_about_fit(self, sample, solution)
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)
         check_one_of(self, "order", (1, 2))
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the balancer is sound."""
-        check_balancer(self)

@@ -1,10 +1,10 @@
 """The checkpoint file of a fit: written every few seconds, read when the fit is run again."""
 
-import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from stablepred._version import __version__
-from stablepred.core.loop import Checkpoint, State
+from stablepred.core.loop import Checkpoint, Settings, State
 from stablepred.exceptions import CheckpointError
 from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint, write_checkpoint
+from stablepred.models.progress import fit_progress
 from stablepred.sample import Sample
 
 # A checkpoint is written once this many seconds have passed since the last one, and this many times
@@ -46,16 +47,18 @@ def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
 
 
 @contextmanager
-def fit_checkpoint(
-    path: str | os.PathLike[str] | None, identity: Callable[[], Identity], seed: int
-) -> Iterator[tuple[Checkpoint, int]]:
-    """Yield the checkpoint of a fit, and its seed; the file is removed when the fit is done."""
-    if path is None:
-        yield Checkpoint(), seed
-        return
-    checkpoint = FileCheckpoint(Path(path), identity(), seed)
-    yield checkpoint, checkpoint.seed
-    remove_checkpoint(path)
+def follow_fit(
+    estimator: Any, sample: Sample, settings: Settings, seed: int
+) -> Iterator[tuple[Settings, int]]:
+    """Yield the settings with progress and checkpoint, and the seed, perhaps of an earlier run."""
+    path, checkpoint = estimator.checkpoint, Checkpoint()
+    if path is not None:
+        checkpoint = FileCheckpoint(Path(path), identity_of(estimator, sample, seed), seed)
+        seed = checkpoint.seed
+    with fit_progress(type(estimator).__name__, estimator.verbose > 0) as on_iteration:
+        yield replace(settings, on_iteration=on_iteration, checkpoint=checkpoint), seed
+    if path is not None:  # the fit is done
+        remove_checkpoint(path)
 
 
 class FileCheckpoint(Checkpoint):

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, Self
@@ -46,6 +46,7 @@ REFIT_POWER, REFIT_PENALTIES = 0.5, (1.0, 0.1, 0.03)
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep Global Balancing Regression: stable prediction across unknown environments.
 
@@ -107,58 +108,30 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
 
     transform = transform_rows
 
-    def __init__(
-        self,
-        *,
-        balance: float = 1.0,
-        reconstruction: float = 0.01,
-        weight_l2: float = 0.01,
-        l2: float = 1e-4,
-        l1: float | str = "auto",
-        weight_sum: float = 1.0,
-        network_l2: float = 3e-4,
-        hidden: Sequence[int] | None = None,
-        order: int = 1,
-        solver: str = "sequential",
-        head: str = "auto",
-        refit: bool | str = "auto",
-        cv: Any = 3,
-        standardize: bool = True,
-        fit_intercept: bool = True,
-        min_effective_share: float = 0.1,
-        frozen: FrozenWeights | Mapping[str, Any] | None = None,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.balance = balance
-        self.reconstruction = reconstruction
-        self.weight_l2 = weight_l2
-        self.l2 = l2
-        self.l1 = l1
-        self.weight_sum = weight_sum
-        self.network_l2 = network_l2
-        self.hidden = hidden
-        self.order = order
-        self.solver = solver
-        self.head = head
-        self.refit = refit
-        self.cv = cv
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.min_effective_share = min_effective_share
-        self.frozen = frozen
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
+    balance: float = 1.0
+    reconstruction: float = 0.01
+    weight_l2: float = 0.01
+    l2: float = 1e-4
+    l1: float | str = "auto"
+    weight_sum: float = 1.0
+    network_l2: float = 3e-4
+    hidden: Sequence[int] | None = None
+    order: int = 1
+    solver: str = "sequential"
+    head: str = "auto"
+    refit: bool | str = "auto"
+    cv: Any = 3
+    standardize: bool = True
+    fit_intercept: bool = True
+    min_effective_share: float = 0.1
+    frozen: FrozenWeights | Mapping[str, Any] | None = None
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
@@ -168,7 +141,8 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         fixed lambdas, one encoder, no standardised embedding and no floor on the effective sample
         size: degenerate fits only cause warnings.
         """
-        return cls(**PAPER | PAPER_NETWORK | params)
+        own = {"reconstruction": 0.1, "network_l2": 1e-4, "head": "embedding", "standardize": False}
+        return cls(**PAPER | own | params)
 
     def _check_parameters(self) -> None:
         check_balancing_parameters(self)
@@ -285,12 +259,8 @@ def _check_frozen(frozen: Any) -> None:
         return
     if not isinstance(plan, FrozenWeights):
         raise InputError(f"frozen must be a FrozenWeights, a dict or None, but is {frozen!r}.")
-    for name, kind, least in (
-        ("after", Integral, 1),
-        ("bias_bound", Real, 0),
-        ("network_bound", Real, 0),
-    ):
-        value = getattr(plan, name)
+    for name, least in {"after": 1, "bias_bound": 0, "network_bound": 0}.items():
+        kind, value = Integral if name == "after" else Real, getattr(plan, name)
         sound = isinstance(value, kind) and not isinstance(value, bool)
         if value is not None and not (sound and least <= value < np.inf):
             number = "an integer" if kind is Integral else "a finite number"
@@ -299,11 +269,3 @@ def _check_frozen(frozen: Any) -> None:
             )
     if not isinstance(plan.reduced, bool):
         raise InputError(f"reduced of frozen must be True or False, but is {plan.reduced!r}.")
-
-
-PAPER_NETWORK: dict[str, Any] = {
-    "head": "embedding",
-    "reconstruction": 0.1,
-    "network_l2": 1e-4,
-    "standardize": False,
-}

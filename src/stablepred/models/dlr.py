@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -19,6 +20,7 @@ from stablepred.weights.embedded import EmbeddedBalance
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
     """Deep auto-encoder and logistic regression trained together, without balancing.
 
@@ -51,36 +53,19 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
 
     transform = transform_rows
 
-    def __init__(
-        self,
-        *,
-        reconstruction: float = 0.01,
-        l2: float = 1e-4,
-        l1: float = 0.0,
-        network_l2: float = 3e-4,
-        hidden: Sequence[int] | None = None,
-        fit_intercept: bool = True,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.reconstruction = reconstruction
-        self.l2 = l2
-        self.l1 = l1
-        self.network_l2 = network_l2
-        self.hidden = hidden
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
+    reconstruction: float = 0.01
+    l2: float = 1e-4
+    l1: float = 0.0
+    network_l2: float = 3e-4
+    hidden: Sequence[int] | None = None
+    fit_intercept: bool = True
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     def _check_parameters(self) -> None:
         check_common_parameters(self)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
@@ -18,26 +17,21 @@ from stablepred._validation import (
     check_at_least,
     check_checkpoint,
     check_one_of,
+    check_two_classes,
     column_names,
     warn_user,
 )
 from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import Strengths
+from stablepred.core.resources import LARGE, threads_for
 from stablepred.core.sharding import LOCAL, current_shards
-from stablepred.core.threads import LARGE, threads_for
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds
 from stablepred.models.standardizer import Standardizer, check_size
-from stablepred.preprocessing import Dichotomizer, sums_within
+from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
-
-# Parameters that are strengths: finite and not negative.
-STRENGTHS = (
-    *("balance", "reconstruction", "weight_l2", "l2", "weight_sum", "network_l2"),
-    "min_effective_share",
-)
 
 
 def check_common_parameters(estimator: Any) -> None:
@@ -47,8 +41,8 @@ def check_common_parameters(estimator: Any) -> None:
     check_one_of(estimator, "device", ("auto", "cpu", "cuda"))
     check_one_of(estimator, "dichotomize", ("mean", "median", None))
     check_checkpoint(estimator.checkpoint)
-    for name in STRENGTHS:
-        if hasattr(estimator, name):
+    for name in (*Strengths.__dataclass_fields__, "min_effective_share"):
+        if name != "l1" and hasattr(estimator, name):  # l1 may be "auto"
             check_at_least(estimator, name, 0)
     if getattr(estimator, "min_effective_share", 0.0) >= 1:
         raise InputError(
@@ -99,12 +93,10 @@ def prepare_sample(
     *,
     counted: bool,
     order: int,
-    groups: NDArray[np.intp] | None = None,
 ) -> Sample:
     """Standardise the features or cut them, group the rows, and warn about what is left out.
 
-    ``groups`` is the variable of each column, where a variable has several. The transformation
-    becomes a fitted attribute of the estimator.
+    The transformation becomes a fitted attribute of the estimator.
     """
     names = column_names(estimator, x.shape[1])
     n_rows = int(current_shards().total(weight.sum() if counted else (weight > 0).sum()))
@@ -117,10 +109,11 @@ def prepare_sample(
         check_size(x[weight > 0], names)
         estimator.standardizer_ = Standardizer().fit(x, sample_weight=weight)
     else:
-        estimator.dichotomizer_ = _fit_dichotomizer(estimator.dichotomize, x, weight)
+        cut = Dichotomizer(strategy=estimator.dichotomize)
+        estimator.dichotomizer_ = cut.fit(x, sample_weight=weight)
     x = transform_features(estimator, x)
     device = choose_device(estimator.device, x.size)
-    sample = make_sample(x, y, weight, names, groups=groups, counted=counted, device=device)
+    sample = make_sample(x, y, weight, names, counted=counted, device=device)
     _report_constant_columns(sample)
     if order == 2:
         sample = sample.with_products()
@@ -130,20 +123,9 @@ def prepare_sample(
 
 def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
     """The features as a fitted estimator uses them."""
-    fitted = vars(estimator)
-    part = fitted["standardizer_"] if estimator.dichotomize is None else fitted["dichotomizer_"]
-    transformed: FloatArray = part.transform(x)
+    name = "standardizer_" if estimator.dichotomize is None else "dichotomizer_"
+    transformed: FloatArray = vars(estimator)[name].transform(x)
     return transformed
-
-
-def _fit_dichotomizer(strategy: str, x: FloatArray, weight: FloatArray) -> Dichotomizer:
-    """Cut points from the rows with a positive weight, over all processes that hold rows."""
-    shards = current_shards()
-    if shards is LOCAL:
-        return Dichotomizer(strategy=strategy).fit(x, sample_weight=weight)
-    x, weight = x[weight > 0], weight[weight > 0]
-    low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
-    return Dichotomizer.from_sums(low, high, shards.totals(*sums_within(x, weight, low, high)))
 
 
 def _report_constant_columns(sample: Sample) -> None:
@@ -176,17 +158,10 @@ def _report_constant_pairs(sample: Sample) -> None:
         )
 
 
-def report_balance(
-    sample: Sample, w: torch.Tensor, variables: Sequence[str] | None = None
-) -> BalanceReport:
-    """Balance of the features, in the user's order; of variables, where columns are grouped.
-
-    ``variables`` names the groups of the sample.
-    """
+def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
+    """Balance of the features, in the user's order."""
     order = np.argsort(sample.origin.columns)
     names = [sample.names[j] for j in order]
-    if variables is not None:
-        names = [variables[group] for group in sample.groups[order]]
     x, mass = sample.features[:, order].cpu().numpy(), sample.mass.cpu().numpy()
     return balance_report(x, mass, w.cpu().numpy(), names, sample.origin.n_rows, sample.shards)
 
@@ -242,11 +217,7 @@ def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArra
         raise InputError(
             f"Only binary classification is supported. The type of the target is {kind}."
         )
-    if len(distinct) < 2:
-        raise InputError(
-            f"y must have two classes, but has only one class: {distinct.tolist()}. "
-            "Check the outcome column and the sample_weight."
-        )
+    check_two_classes(distinct)
     return (labels == distinct[1]).astype(np.float64)
 
 

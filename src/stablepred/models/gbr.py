@@ -1,7 +1,7 @@
 """Global Balancing Regression (paper, eq. 5)."""
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -12,17 +12,14 @@ from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.choice import Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import (
-    check_balancing_parameters,
-    keeps_solver_head,
-    start_at,
-)
+from stablepred.models.entry import check_balancing_parameters, keeps_solver_head, start_at
 from stablepred.models.paper import PaperClassifier, Run
 from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class GBRClassifier(PaperClassifier):
     """Logistic regression under weights that balance every feature against all others.
 
@@ -122,46 +119,26 @@ class GBRClassifier(PaperClassifier):
     (1000, 2)
     """
 
-    def __init__(
-        self,
-        *,
-        balance: float = 1.0,
-        weight_l2: float = 0.01,
-        l2: float = 1e-4,
-        l1: float | str = "auto",
-        weight_sum: float = 1.0,
-        order: int = 1,
-        solver: str = "sequential",
-        refit: bool | str = "auto",
-        cv: Any = 3,
-        fit_intercept: bool = True,
-        min_effective_share: float = 0.1,
-        random_state: RandomState = None,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        device: str = "auto",
-        verbose: int = 0,
-        dichotomize: str | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-    ) -> None:
-        self.balance = balance
-        self.weight_l2 = weight_l2
-        self.l2 = l2
-        self.l1 = l1
-        self.weight_sum = weight_sum
-        self.order = order
-        self.solver = solver
-        self.refit = refit
-        self.cv = cv
-        self.fit_intercept = fit_intercept
-        self.min_effective_share = min_effective_share
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.tol = tol
-        self.device = device
-        self.verbose = verbose
-        self.dichotomize = dichotomize
-        self.checkpoint = checkpoint
+    _check_parameters = check_balancing_parameters
+
+    balance: float = 1.0
+    weight_l2: float = 0.01
+    l2: float = 1e-4
+    l1: float | str = "auto"
+    weight_sum: float = 1.0
+    order: int = 1
+    solver: str = "sequential"
+    refit: bool | str = "auto"
+    cv: Any = 3
+    fit_intercept: bool = True
+    min_effective_share: float = 0.1
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
@@ -171,9 +148,6 @@ class GBRClassifier(PaperClassifier):
         feature is stable if the interval of its weighted effect excludes zero.
         """
         return cls(**PAPER | params)
-
-    def _check_parameters(self) -> None:
-        check_balancing_parameters(self)
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Weights, evidence, head."""

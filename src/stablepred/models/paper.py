@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,28 +17,21 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._validation import (
     BoolArray,
     FloatArray,
+    atomic,
     check_sample_weight,
-    fit_atomically,
     validate,
     warn_user,
 )
 from stablepred.core.loop import Settings, Solution
 from stablepred.core.networks import AutoEncoder, Layer, apply_layers
-from stablepred.core.threads import threads_for
+from stablepred.core.resources import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
-from stablepred.heads.choice import (
-    Folds,
-    Heads,
-    Predictor,
-    Recipe,
-    judge_recipes,
-    temper_weights,
-)
+from stablepred.heads.choice import Folds, Heads, Predictor, Recipe, judge_recipes, temper_weights
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
-from stablepred.models.checkpoints import fit_checkpoint, identity_of
+from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
     check_common_parameters,
     draw_seed,
@@ -50,7 +43,6 @@ from stablepred.models.entry import (
     report_balance,
     transform_features,
 )
-from stablepred.models.progress import fit_progress
 from stablepred.models.stored import check_classifier
 from stablepred.models.warnings import warn_about_fit
 from stablepred.sample import Sample, add_products
@@ -99,7 +91,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     not_stored = ("checkpoint",)
     save = save_method
+    check_stored = check_classifier
+    _check_parameters = check_common_parameters
 
+    @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
 
@@ -117,14 +112,12 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        x, labels = validate(self, X, y, ensure_min_samples=3)
+        self._check_parameters()
+        self._fit_rows(x, labels, check_sample_weight(sample_weight, x), counted=False)
+        return self
 
-        def fit(model: Self) -> None:
-            x, labels = validate(model, X, y, ensure_min_samples=3)
-            model._check_parameters()
-            model._fit_rows(x, labels, check_sample_weight(sample_weight, x), counted=False)
-
-        return fit_atomically(self, fit)
-
+    @atomic
     def fit_table(self, table: Any, target: str, *, features: Sequence[str] | None = None) -> Self:
         """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
 
@@ -151,24 +144,19 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-
-        def fit(model: Self) -> None:
-            model._check_parameters()
-            if not isinstance(model.cv, Integral):
-                raise InputError(
-                    f"cv must be a number of folds for fit_table, not {model.cv!r}: a splitter "
-                    "needs the rows, but these are only counted."
-                )
-            patterns = count_patterns(
-                table, target, features=features, dichotomize=model.dichotomize
+        self._check_parameters()
+        if not isinstance(self.cv, Integral):
+            raise InputError(
+                f"cv must be a number of folds for fit_table, not {self.cv!r}: a splitter needs "
+                "the rows, but these are only counted."
             )
-            x, labels = validate(model, patterns.X, patterns.y)
-            model._fit_rows(x, labels, patterns.count, counted=True)
-            model.row_count_ = patterns.count
-            if patterns.dichotomizer is not None:
-                model.dichotomizer_ = patterns.dichotomizer
-
-        return fit_atomically(self, fit)
+        patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
+        x, labels = validate(self, patterns.X, patterns.y)
+        self._fit_rows(x, labels, patterns.count, counted=True)
+        self.row_count_ = patterns.count
+        if patterns.dichotomizer is not None:
+            self.dichotomizer_ = patterns.dichotomizer
+        return self
 
     def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
         """Rows -> sample -> stages -> fitted attributes."""
@@ -176,17 +164,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             y = encode_outcome(self, labels, weight)
             sample = prepare_sample(self, x, y, weight, counted=counted, order=self.order)
             seed = draw_seed(self.random_state)
-            with (
-                fit_checkpoint(self.checkpoint, lambda: identity_of(self, sample, seed), seed) as (
-                    checkpoint,
-                    seed,
-                ),
-                fit_progress(type(self).__name__, self.verbose > 0) as on_iteration,
-            ):
+            with follow_fit(self, sample, make_settings(self), seed) as (settings, seed):
                 self.random_state_ = seed
-                settings = replace(
-                    make_settings(self), on_iteration=on_iteration, checkpoint=checkpoint
-                )
                 folds = make_folds(self, sample, x, labels, weight, seed)
                 self._fit_stages(sample, Run(settings, seed, folds))
 
@@ -275,15 +254,12 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
             solution.unfinished.append("refit")
         if not head.converged:
             solution.unfinished.append("head")
-        warn_about_fit(self, sample, solution, solution.w)
-        self._warn_if_constant(sample, predictor)
-
-    def _warn_if_constant(self, sample: Sample, predictor: Predictor) -> None:
+        warn_about_fit(self, sample, solution)
         if predictor.is_constant(sample):
-            network = "" if predictor.network is None else " or network_l2"
+            more = "" if predictor.network is None else " or network_l2"
             warn_user(
                 f"{type(self).__name__} predicts the same probability for every row, or nearly so. "
-                f"Lower l1 (now {self.recipe_.l1:g}){network}; with solver='alternating' also "
+                f"Lower l1 (now {self.recipe_.l1:g}){more}; with solver='alternating' also "
                 "raise weight_l2 or lower balance: the weights may have left a class.",
                 ConstantPredictionWarning,
             )
@@ -354,17 +330,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         write_onnx(self, path, on_embedding=not self._head_on_features())
 
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_classifier(self)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def _check_parameters(self) -> None:
-        check_common_parameters(self)
 
 
 def encoder_in_user_order(

@@ -25,6 +25,7 @@ from stablepred._validation import (
     check_at_least,
     check_one_of,
     check_sample_weight,
+    check_two_classes,
     validate,
     warn_user,
 )
@@ -187,11 +188,7 @@ def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
         ) from error
     except ValueError as error:
         raise InputError(f"{error} For a number use StableRegressor.") from error
-    if len(classes) < 2:
-        raise InputError(
-            f"y must have two classes, but has only one class: {classes.tolist()}. "
-            "Check the outcome column and the sample_weight."
-        )
+    check_two_classes(classes)
     if len(classes) > MOST_CLASSES:
         raise InputError(
             f"y has {len(classes)} classes, more than {MOST_CLASSES}. If it is a number, use "

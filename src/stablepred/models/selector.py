@@ -1,6 +1,7 @@
 """The screening of variables as a transformer."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState
-from stablepred._validation import BoolArray, fit_atomically
+from stablepred._validation import BoolArray, atomic
 from stablepred.evidence.base import Evidence
 from stablepred.heads.guard import Decision
 from stablepred.io.save import save_method, storable
@@ -28,6 +29,7 @@ from stablepred.tables.encoder import TableEncoder
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class StableFeatureSelector(SelectorMixin, BaseEstimator):
     """Leave out the variables whose tie to the outcome cannot be relied on.
 
@@ -55,33 +57,23 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     True
     """
 
-    variables_: pd.DataFrame
-    decision_: Decision
-    stable_features_: BoolArray
-    used_features_: BoolArray
-    encoder_: TableEncoder
-    random_state_: int
-    n_features_in_: int
-
     save = save_method
 
-    def __init__(
-        self,
-        *,
-        evidence: str | Sequence[str | Evidence] = "auto",
-        guard: bool = True,
-        cv: Any = 3,
-        random_state: RandomState = None,
-        device: str = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.evidence = evidence
-        self.guard = guard
-        self.cv = cv
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
+    evidence: str | Sequence[str | Evidence] = "auto"
+    guard: bool = True
+    cv: Any = 3
+    random_state: RandomState = None
+    device: str = "auto"
+    verbose: int = 0
+    variables_: pd.DataFrame = field(init=False)
+    decision_: Decision = field(init=False)
+    stable_features_: BoolArray = field(init=False)
+    used_features_: BoolArray = field(init=False)
+    encoder_: TableEncoder = field(init=False)
+    random_state_: int = field(init=False)
+    n_features_in_: int = field(init=False)
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -94,11 +86,6 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
 
         Strings, booleans and few different integers are classes; other numbers are a number.
         """
-        return fit_atomically(
-            self, lambda model: model._fit(X, y, sample_weight, environment, groups)
-        )
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any, groups: Any) -> None:
         check_screening_parameters(self)
         rows = read_rows(self, X, y, sample_weight, environment, groups)
         labels = rows.labels
@@ -111,6 +98,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
         self.variables_ = screening.describe()
         self.stable_features_ = screening.mask("stable")
         self.used_features_ = screening.mask("used")
+        return self
 
     def _get_support_mask(self) -> BoolArray:
         check_is_fitted(self)

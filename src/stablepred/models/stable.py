@@ -17,7 +17,7 @@ from sklearn.base import (
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState
-from stablepred._validation import BoolArray, FloatArray, fit_atomically, warn_user
+from stablepred._validation import BoolArray, FloatArray, atomic, warn_user
 from stablepred.evaluation.references import References, fit_references
 from stablepred.evidence.base import Evidence
 from stablepred.exceptions import ConstantPredictionWarning
@@ -76,6 +76,7 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         self.device = device
         self.verbose = verbose
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -106,12 +107,6 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        return fit_atomically(
-            self, lambda model: model._fit(X, y, sample_weight, environment, groups)
-        )
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any, environment: Any, groups: Any) -> None:
-        """Encode the table, judge its variables, decide which to use, fit on those."""
         check_screening_parameters(self)
         check_estimator(self, sample_weight is not None)
         rows = read_rows(self, X, y, sample_weight, environment, groups)
@@ -127,14 +122,12 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         else:
             self.columns_ = np.sort(self.columns_)
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
+        kind, seed = is_classifier(self), self.random_state_
         self.references_ = fit_references(
-            X,
-            rows.y,
-            sample_weight,
-            classifier=is_classifier(self),
-            random_state=self.random_state_,
+            X, rows.y, sample_weight, classifier=kind, random_state=seed
         )
         self._warn_if_constant(screening.choice.fitted.held_out)
+        return self
 
     def _read_target(self, rows: Rows) -> Target:
         """The outcome as numbers; sets what is needed for the way back."""

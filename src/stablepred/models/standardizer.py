@@ -7,12 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred._validation import (
-    FloatArray,
-    check_sample_weight,
-    fit_atomically,
-    validate,
-)
+from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.core.sharding import current_shards
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
@@ -46,11 +41,9 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     low_: FloatArray
     high_: FloatArray
 
+    @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find mean, standard deviation and range of every column."""
-        return fit_atomically(self, lambda attempt: attempt._fit(X, sample_weight))
-
-    def _fit(self, X: ArrayLike, sample_weight: ArrayLike | None) -> None:
         shards = current_shards()
         x = validate(self, X)
         weight = check_sample_weight(sample_weight, x)
@@ -74,6 +67,7 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         far = CLIP * self.scales_
         self.low_ = np.maximum(low, self.means_ - far)
         self.high_ = np.minimum(high, self.means_ + far)
+        return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
         """Numbers in standard deviations, at most three; 0/1 columns as they are."""

@@ -49,7 +49,8 @@ def check_classifier(model: Any) -> None:
         *("classes_", "coef_", "intercept_", "encoders_", "pairs_", "recipe_", "head_", "heads_"),
         *("feature_effects_", "stable_features_", "random_state_"),
     )
-    _check_two_labels(model)
+    if len(labels(model)) != 2:
+        raise ValueError("classes_ must be two labels")
     effects, stable = attribute(model, "feature_effects_"), attribute(model, "stable_features_")
     if not {"feature", "effect", "stable"} <= set(effects) or len(effects) != p:
         raise ValueError(f"feature_effects_ must be a table with a row for each of {p} features")
@@ -110,8 +111,7 @@ def check_stable(model: Any) -> None:
     if len(columns) and not 0 <= columns.min() <= columns.max() < width:
         raise ValueError(f"columns_ must be columns of the encoder, which has {width}")
     if is_classifier(model):
-        n_classes = len(labels(model))
-        if n_classes < 2:
+        if len(labels(model)) < 2:
             raise ValueError("classes_ must be two labels or more")
     elif not np.isfinite(attribute(model, "target_mean_") + attribute(model, "target_scale_")):
         raise ValueError("target_mean_ and target_scale_ must be finite")
@@ -157,11 +157,6 @@ def _check_shared(model: Any, weights: str, *more: str) -> int:
     return p
 
 
-def _check_two_labels(model: Any) -> None:
-    if len(labels(model)) != 2:
-        raise ValueError("classes_ must be two labels")
-
-
 def _check_pairs(model: Any, p: int) -> int:
     """The number of products that enter the encoder."""
     pairs = attribute(model, "pairs_")
@@ -175,7 +170,7 @@ def _check_pairs(model: Any, p: int) -> int:
     return len(pairs)
 
 
-def _check_encoder(layers: Any, inputs: int, number: int = 0) -> int:
+def _check_encoder(layers: Any, inputs: int, number: int) -> int:
     """The number of coordinates of one encoder's embedding; its layers must fit each other."""
     for k, (matrix, bias) in enumerate(layers):
         what = f"layer {k} of encoder {number}"

@@ -25,13 +25,13 @@ LEAST_MEAN = 0.1
 ERASED = 0.01
 
 
-def warn_about_fit(estimator: Any, sample: Sample, solution: Solution, w: torch.Tensor) -> None:
+def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
     """Warn about the weights and the embedding; sets ``converged_``."""
     warn_about_convergence(estimator, solution.unfinished)
     if hasattr(estimator, "weight_l2"):
         warn_about_redundant_features(sample)
         _warn_about_weights(estimator, solution)
-        _warn_about_erased_values(sample, w)
+        _warn_about_erased_values(sample, solution.w)
     if solution.network is not None:
         spread = float(embedding_scale(sample, solution.network.encode(sample.x)).max())
         if spread < 1e-3:

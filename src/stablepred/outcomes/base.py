@@ -16,42 +16,32 @@ class Outcome(Protocol):
 
     def losses(self, scores: Tensor, y: Tensor) -> Tensor:
         """Minus log likelihood of each row, up to a constant."""
-        ...
 
     def slopes(self, scores: Tensor, y: Tensor) -> Tensor:
         """Derivative of each row's loss in its score."""
-        ...
 
     def curvature(self, scores: Tensor, y: Tensor) -> Tensor:
         """Second derivative of each row's loss in its score."""
-        ...
 
     def inverse_link(self, scores: Tensor) -> Tensor:
         """Prediction of the outcome's mean."""
-        ...
 
     def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
         """Variance of the slopes over their mean curvature, if the scores are right."""
-        ...
 
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
         """Whether each row's prediction cannot get any better in double precision."""
-        ...
 
     def strata(self, y: Tensor) -> list[Tensor]:
         """Masks of the rows with (nearly) the same outcome: what "given y" means for evidence."""
-        ...
 
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
         """For each stratum, the probability that a row with these scores belongs to it."""
-        ...
 
     # --- predicted means; of several classes, (n, k) ---
 
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
         """The loss of each row where the outcome's mean is predicted, not a score."""
-        ...
 
     def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
         """Squared error of each row."""
-        ...

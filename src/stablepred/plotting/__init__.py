@@ -9,18 +9,10 @@ import typing as _typing
 from stablepred._lazy import attach as _attach
 
 if _typing.TYPE_CHECKING:
-    from stablepred.plotting.balance import BalanceDisplay
-    from stablepred.plotting.effects import VariableEffectsDisplay
-    from stablepred.plotting.errors import EnvironmentErrorsDisplay
-    from stablepred.plotting.price import StabilityPriceDisplay
-    from stablepred.plotting.weights import WeightsDisplay
+    from stablepred.plotting.balance import BalanceDisplay as BalanceDisplay
+    from stablepred.plotting.effects import VariableEffectsDisplay as VariableEffectsDisplay
+    from stablepred.plotting.errors import EnvironmentErrorsDisplay as EnvironmentErrorsDisplay
+    from stablepred.plotting.price import StabilityPriceDisplay as StabilityPriceDisplay
+    from stablepred.plotting.weights import WeightsDisplay as WeightsDisplay
 
-__all__ = [
-    "BalanceDisplay",
-    "EnvironmentErrorsDisplay",
-    "StabilityPriceDisplay",
-    "VariableEffectsDisplay",
-    "WeightsDisplay",
-]
-
-__getattr__, __dir__ = _attach(__name__)
+__getattr__, __dir__, __all__ = _attach(__name__)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred._validation import check_sample_weight, fit_atomically
+from stablepred._validation import atomic, check_sample_weight
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import n_features
@@ -123,22 +123,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.overlap = overlap
         self.dichotomize = dichotomize
 
+    @atomic
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn how to encode each column of a frame, or of an array of numbers (x0, x1, ...).
 
         A row of weight 2 counts as two rows, one of weight 0 as none; the scale does not matter.
         """
         frame = name_columns(X) if isinstance(X, np.ndarray) else as_frame(X)
-
-        def learn(attempt: Self) -> None:
-            attempt.n_features_in_ = frame.shape[1]
-            if not isinstance(X, np.ndarray):
-                attempt.feature_names_in_ = np.array(frame.columns, dtype=object)
-            attempt._fit(frame, sample_weight)
-
-        return fit_atomically(self, learn)
-
-    def _fit(self, frame: pd.DataFrame, sample_weight: ArrayLike | None) -> None:
+        self.n_features_in_ = frame.shape[1]
+        if not isinstance(X, np.ndarray):
+            self.feature_names_in_ = np.array(frame.columns, dtype=object)
         check_columns(list(frame.columns))
         for name in self.drop:
             if name not in frame.columns:
@@ -166,6 +160,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             notes += [Note("overlap", name, f"{share:.3g}") for name, share in out]
             self._check_features(notes)
         self._tell(notes)
+        return self
 
     @classmethod
     def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:

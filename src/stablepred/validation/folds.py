@@ -13,18 +13,18 @@ from sklearn.utils import _safe_indexing, check_consistent_length, check_X_y, co
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred._validation import check_sample_weight, warn_user
+from stablepred._validation import check_sample_weight, check_two_classes, warn_user
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.validation.environments import (
+    FloatArray,
+    IndexArray,
     NoisyColumns,
     by_content,
     column_values,
     validation_environments,
 )
 
-FloatArray = NDArray[np.float64]
-IndexArray = NDArray[np.intp]
 # Features and weights of held-out rows -> features, 0/1 outcome and weights per environment.
 Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray, FloatArray]]]
 
@@ -50,11 +50,7 @@ class Rows:
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(labels)}."
             )
-        if len(found) < 2:
-            raise InputError(
-                f"y must have two classes, but only one class is left: {found.tolist()}. "
-                "Check the outcome column and the sample_weight."
-            )
+        check_two_classes(found)
         X = X if hasattr(X, "columns") else array
         target = (labels == classes[1]).astype(np.float64)
         return cls(X, labels, target, None if sample_weight is None else weight)

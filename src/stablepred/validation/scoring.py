@@ -7,7 +7,6 @@ from traceback import format_exc
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from stablepred._validation import warn_user
@@ -17,10 +16,9 @@ from stablepred.exceptions import (
     InputError,
     StablepredWarning,
 )
-from stablepred.validation.environments import criterion_value, is_constant
+from stablepred.validation.environments import FloatArray, criterion_value, is_constant
 from stablepred.validation.folds import Fold
 
-FloatArray = NDArray[np.float64]
 Results = dict[str, Any]  # as ``cv_results_``
 
 # Balancing weights with a smaller effective share than this have collapsed onto few rows.

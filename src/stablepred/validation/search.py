@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -28,6 +29,7 @@ from stablepred.validation.folds import (
 from stablepred.validation.scoring import EnvironmentScorer, positive_probability, warn_of_doubt
 
 
+@dataclass(eq=False, repr=False)
 class StableSearchCV(ClassifierMixin, GridSearchCV):
     """Grid or random search for the candidate with the smallest error across environments.
 
@@ -121,42 +123,24 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         "refit": ["boolean"],
         "random_state": ["random_state"],
     }
-    scoring: Any = None  # as GridSearchCV knows it; here it is the criterion
+    scoring: ClassVar[Any] = None  # as GridSearchCV knows it; here it is the criterion
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        n_iter: int | None = None,
-        sampler: str | None = None,
-        criterion: str = "score",
-        stability_weight: float = 5.0,
-        validation: str = "redraw",
-        rates: Sequence[float] = RATES,
-        environments: Any = None,
-        noisy_features: Any = None,
-        cv: Any = 5,
-        refit: bool = True,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.n_iter = n_iter
-        self.sampler = sampler
-        self.criterion = criterion
-        self.stability_weight = stability_weight
-        self.validation = validation
-        self.rates = rates
-        self.environments = environments
-        self.noisy_features = noisy_features
-        self.cv = cv
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any
+    param_grid: Any
+    _: KW_ONLY
+    n_iter: int | None = None
+    sampler: str | None = None
+    criterion: str = "score"
+    stability_weight: float = 5.0
+    validation: str = "redraw"
+    rates: Sequence[float] = RATES
+    environments: Any = None
+    noisy_features: Any = None
+    cv: Any = 5
+    refit: bool = True
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    verbose: int = 0
 
     def fit(
         self,

@@ -17,7 +17,6 @@ class Balance(Protocol):
 
         ``network`` holds the encoder whose embedding is balanced, if there is one; it stays fixed.
         """
-        ...
 
 
 class DeepBalance(Balance, Protocol):
@@ -25,4 +24,3 @@ class DeepBalance(Balance, Protocol):
 
     def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
         """The loss at fixed weights, differentiable in the network's parameters."""
-        ...

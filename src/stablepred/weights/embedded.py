@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from stablepred.core.memory import room_to_keep
 from stablepred.core.networks import AutoEncoder, Layer, encode_from
 from stablepred.core.objective import ValueAndGradient
+from stablepred.core.resources import room_to_keep
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.sample import Sample
 from stablepred.weights.raw import vary
@@ -217,8 +217,15 @@ class FixedEncoder:
 
             dL/dv_i = sum_j (x_ij - m_j) / D_j * H_j'(phi(X_{-j})_i - f_j - (x_ij - m_j) S_j)
         """
-        gradient = torch.zeros_like(v)
-        value, (mean, _, slopes, centre, steps) = self._evaluate(v, gradient)
+        moments = _moments(self._x, v, self._shards)
+        sums = self._untouched @ (v * self._phi).T  # (p, d)
+        gradient, compared = torch.zeros_like(v), []
+        for part in self._parts:
+            slices = self._make(part) if self._kept is None else self._kept
+            one = self._compare(slices, v, sums[part], [m[part] for m in moments], part)
+            self._add_slopes(slices, one, part, gradient)
+            compared.append(one)
+        mean, slopes, centre, steps = (torch.cat(parts) for parts in zip(*compared, strict=True))
         constant = (steps * centre).sum(1)  # (p,)
         curvature = (steps * slopes).sum(1)
         gradient -= (constant - 2 * curvature * mean) @ self._x
@@ -226,21 +233,7 @@ class FixedEncoder:
         gradient += (constant - curvature * mean) @ mean
         untouched = (mean[:, None] * steps).T @ self._untouched  # (d, n)
         gradient -= untouched.mul_(self._phi).sum(0)
-        return value, gradient
-
-    def _evaluate(self, v: Tensor, gradient: Tensor | None = None) -> "tuple[Tensor, _Compared]":
-        """L_Bal and its parts; adds the gradient through the rows with a column removed."""
-        moments = _moments(self._x, v, self._shards)
-        sums = self._untouched @ (v * self._phi).T  # (p, d)
-        found = []
-        for part in self._parts:
-            slices = self._make(part) if self._kept is None else self._kept
-            one = self._compare(slices, v, sums[part], [m[part] for m in moments], part)
-            if gradient is not None:
-                self._add_slopes(slices, one, part, gradient)
-            found.append(one)
-        compared = _Compared(*(torch.cat(parts) for parts in zip(*found, strict=True)))
-        return (compared.slopes / self._scale).square().sum(), compared
+        return (slopes / self._scale).square().sum(), gradient
 
     def _compare(
         self, slices: "list[_Slice]", v: Tensor, sums: Tensor, moments: list[Tensor], part: slice
@@ -258,7 +251,7 @@ class FixedEncoder:
         mean, squares, varies = moments
         slopes = (products - mean[:, None] * sums) / squares[:, None] * varies[:, None]
         steps = 2 * slopes / self._scale.square() / squares[:, None]
-        return _Compared(mean, squares, slopes, sums / weight, steps)
+        return _Compared(mean, slopes, sums / weight, steps)
 
     def _add_slopes(
         self, slices: "list[_Slice]", compared: "_Compared", part: slice, gradient: Tensor
@@ -310,7 +303,6 @@ class _Compared(NamedTuple):
     """What the rows say about every treatment."""
 
     mean: Tensor  # (p,) of x_j
-    squares: Tensor  # (p,) sum of squares of x_j around it
     slopes: Tensor  # (p, d) of phi(X_{-j}) on x_j
     centre: Tensor  # (p, d) mean of phi(X_{-j})
     steps: Tensor  # (p, d) of the loss in the covariances

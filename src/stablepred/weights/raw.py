@@ -50,37 +50,31 @@ def vary(variance: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(varies, variance, 1.0), varies
 
 
-class RawSums(NamedTuple):
-    """The sums over rows from which L_Bal on raw features follows."""
+class _Compared(NamedTuple):
+    """What the rows say about every treatment."""
 
-    gram: Tensor  # (p, p) x' diag(v) x
-    first: Tensor  # (p,) v'x
-    weight: Tensor  # () sum of v
-
-    @classmethod
-    def of(cls, x: Tensor, v: Tensor, shards: Local = LOCAL) -> "RawSums":
-        """The sums over all rows."""
-        return cls(*shards.totals(*_weighted_sums(x, v), v.sum()))
+    slopes: Tensor  # (p, p) of feature k on feature j, for all (j, k); zero where they do not count
+    squares: Tensor  # (p,) sums of squares around the means
+    mean: Tensor  # (p,)
 
 
-def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None) -> Tensor:
+def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None, shards: Local = LOCAL) -> Tensor:
     """Weighted slope of feature k on feature j, for all (j, k): (p, p)."""
-    return imbalance_from(RawSums.of(x, v), shared)
+    return _compare(x, v, shared, shards).slopes
 
 
-def imbalance_from(sums: RawSums, shared: Tensor | None = None) -> Tensor:
-    """The imbalance computed from sums over rows."""
-    gaps, _ = _slopes(sums, shared)
-    return gaps
-
-
-def _slopes(sums: RawSums, shared: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The slopes G (p, p), zero where they do not count, and the sums of squares D (p,)."""
-    covariance = sums.gram - torch.outer(sums.first, sums.first / sums.weight)
-    squares, varies = vary(covariance.diagonal(), sums.weight)
+def _compare(x: Tensor, v: Tensor, shared: Tensor | None, shards: Local) -> _Compared:
+    gram, first = x.new_zeros(x.shape[1], x.shape[1]), x.new_zeros(x.shape[1])
+    for part, weights in zip(_blocks(x), _blocks(v), strict=True):
+        gram.addmm_(part.T, weights[:, None] * part)
+        first += weights @ part
+    gram, first, weight = shards.totals(gram, first, v.sum())
+    covariance = gram - torch.outer(first, first / weight)
+    squares, varies = vary(covariance.diagonal(), weight)
     if shared is None:
         shared = torch.eye(len(varies), dtype=torch.bool, device=varies.device)
-    return covariance / squares[:, None] * (varies[:, None] & ~shared), squares
+    slopes = covariance / squares[:, None] * (varies[:, None] & ~shared)
+    return _Compared(slopes, squares, first / weight)
 
 
 def balance_and_gradient(
@@ -93,23 +87,12 @@ def balance_and_gradient(
 
         dL/dv_i = (x_i - m)' Q (x_i - m),   Q_jk = 2 G_jk / D_j,   Q_jj = -2 sum_k G_jk^2 / D_j
     """
-    sums = RawSums.of(x, v, shards)
-    gaps, squares = _slopes(sums, shared)
+    gaps, squares, mean = _compare(x, v, shared, shards)
     curvature = 2 * (gaps - torch.diag(gaps.square().sum(1))) / squares[:, None]  # (p, p) Q
-    mean = sums.first / sums.weight
     linear = -(curvature + curvature.T) @ mean
     # x'Qx + a'x is the sum of (xQ + a) x.
     parts = [torch.addmm(linear, part, curvature).mul_(part).sum(1) for part in _blocks(x)]
     return gaps.square().sum(), torch.cat(parts) + mean @ curvature @ mean
-
-
-def _weighted_sums(x: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """x'diag(v)x and v'x: (p, p) and (p,)."""
-    gram, first = x.new_zeros(x.shape[1], x.shape[1]), x.new_zeros(x.shape[1])
-    for part, weights in zip(_blocks(x), _blocks(v), strict=True):
-        gram.addmm_(part.T, weights[:, None] * part)
-        first += weights @ part
-    return gram, first
 
 
 def _blocks(rows: Tensor) -> Sequence[Tensor]:

@@ -9,15 +9,12 @@ from numbers import Real
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment
+from stablepred.worlds.environment import Environment, FloatArray
 from stablepred.worlds.synthetic import check_rows, draw_until, take_columns
-
-FloatArray = npt.NDArray[np.float64]
 
 SETTINGS = ("s_indep_v", "s_to_v", "v_to_s", "collinear")
 BETA = np.array([1, -2, 3, -1, 2]) / 3

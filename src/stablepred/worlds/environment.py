@@ -10,6 +10,7 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from stablepred.exceptions import InputError
 
+FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 

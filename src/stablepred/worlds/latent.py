@@ -11,15 +11,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from scipy.special import ndtr
 
-from stablepred.worlds.factors import Factor, FactorGraph
+from stablepred.worlds.factors import Factor, FactorGraph, FloatArray
 
 if TYPE_CHECKING:
     from stablepred.worlds.synthetic import SyntheticWorld
 
-FloatArray = npt.NDArray[np.float64]
 
 NODES = 10
 WINDOW = 6  # Z_i is a sum over S_i ... S_{i+5}

@@ -6,15 +6,12 @@ weight of a row = prod over the chosen features j of (r where x_j equals the tar
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, check_binary
+from stablepred.worlds.environment import Environment, FloatArray, check_binary
 from stablepred.worlds.synthetic import check_rate, check_rows
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def biased_sample(

@@ -16,11 +16,10 @@ from scipy.special import expit, ndtr
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, IntArray
+from stablepred.worlds.environment import Environment, FloatArray, IntArray
 from stablepred.worlds.factors import Values
 from stablepred.worlds.latent import TARGET, selected_law
 
-FloatArray = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int8]
 
 CHOICES = {

@@ -2,15 +2,15 @@
 
 import torch
 
-from stablepred.core import memory
-from stablepred.core.memory import room_to_keep
+from stablepred.core import resources
+from stablepred.core.resources import room_to_keep
 
 
 def test_a_quarter_of_the_free_memory_is_kept_and_of_a_containers_where_it_has_less(
     monkeypatch, tmp_path
 ):
     cpu, gib = torch.device("cpu"), 1 << 30
-    monkeypatch.setattr(memory, "CONTAINER", tmp_path)
+    monkeypatch.setattr(resources, "CONTAINER", tmp_path)
     monkeypatch.setattr(
         "os.sysconf", {"SC_AVPHYS_PAGES": 64 * gib // 4096, "SC_PAGE_SIZE": 4096}.get
     )
