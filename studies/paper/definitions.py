@@ -71,7 +71,10 @@ def _panel(world: SyntheticWorld, n: int, train_bias: float, **options: Any) -> 
     # The embedding is shown of figure 4e; keeping it is part of what is run there.
     shown = (world, n, train_bias) == (SyntheticWorld("s_indep_v"), 2000, 0.75)
     tuned = world == SyntheticWorld("s_indep_v") or (n == 2000 and world.bias_on != "signal")
-    return Panel("", world, n, train_bias, keeps_encoder=shown, tuned=tuned, **options)
+    most = 3 if world.n_features > 40 else 1000
+    return Panel(
+        "", world, n, train_bias, keeps_encoder=shown, tuned=tuned, most_seeds=most, **options
+    )
 
 
 def _over_sizes(number: int, setting: Any, shift: Any, title: str, claim: str) -> Figure:

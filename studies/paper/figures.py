@@ -54,7 +54,7 @@ class Figure:
         """Everything that is to be recorded for this figure."""
         found = []
         for panel in self.compared:
-            for seed in seeds:
+            for seed in seeds[: panel.most_seeds]:
                 found.append(references_definition(panel, seed))
                 found += [run_definition(panel, seed, method) for method in COMPARED]
         return found

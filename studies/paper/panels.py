@@ -46,7 +46,7 @@ from studies.records import Definition, Result
 
 # Raised when the references, the environments or what is recorded of a run change.
 REVISION = 3
-NOT_RUN = ("name", "tuned", "small")  # of a panel
+NOT_RUN = ("name", "tuned", "small", "most_seeds")  # of a panel
 LINE = np.linspace(0, 1, 51)  # the shares of LR along the shrinkage line
 
 
@@ -76,6 +76,8 @@ class Panel:
         Whether the methods are also tuned there; not part of what is run.
     small : bool
         Whether this is the small version of a panel; not part of what is run.
+    most_seeds : int
+        Of the seeds asked for, how many are run at most: fits of many features take minutes.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Panel:
     keeps_encoder: bool = False
     tuned: bool = False
     small: bool = False
+    most_seeds: int = 1000
 
     @property
     def definition(self) -> dict[str, Any]:

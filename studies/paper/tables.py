@@ -46,7 +46,7 @@ def runs_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records) 
     rows: list[dict[str, Any]] = []
     for panel in panels:
         described = describe(panel)
-        for seed in seeds:
+        for seed in seeds[: panel.most_seeds]:
             found = {m: records[run_definition(panel, seed, m)] for m in COMPARED}
             references = records[references_definition(panel, seed)]
             found |= {name: references[name] for name in REFERENCES}
@@ -93,7 +93,9 @@ def _numbers(result: Result) -> dict[str, Any]:
 
 def mean_line(panel: Panel, seeds: Sequence[int], records: Records) -> pd.DataFrame:
     """The shrinkage line of LR, means over seeds; indexed by the share of LR."""
-    lines = [records[references_definition(panel, seed)]["line"] for seed in seeds]
+    lines = [
+        records[references_definition(panel, seed)]["line"] for seed in seeds[: panel.most_seeds]
+    ]
     columns = {name: np.mean([line[name] for line in lines], axis=0) for name in ERRORS.values()}
     return pd.DataFrame(columns, index=pd.Index(LINE, name="share"))
 
