@@ -50,7 +50,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",  # the others are shown, not run: they take minutes
-    "ignore_pattern": r"__init__|shards\.py",
+    "within_subsection_order": "gallery_order.StoryOrder",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -81,7 +81,6 @@ html_theme_options = {
 html_sidebars = {
     "index": [],
     "start": [],
-    "when": [],
     "faq": [],
     "glossary": [],
     "changelog": [],
