@@ -81,6 +81,7 @@ html_theme_options = {
 html_sidebars = {
     "index": [],
     "start": [],
+    "when-to-use": [],
     "faq": [],
     "glossary": [],
     "changelog": [],
