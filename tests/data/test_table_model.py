@@ -189,6 +189,17 @@ def test_an_estimator_that_takes_tables_gets_numbers_and_categories(frame):
     assert not fit_table(frame, "bought", TakesTables(), overlap=0.1).typed
 
 
+def test_categories_and_missing_numbers_make_an_environment_for_an_estimator_of_tables(frame):
+    gaps = frame.assign(age=frame["age"].where(frame["age"] > 25))
+    model = fit_table(gaps, "bought", TakesTables())
+    environment = model.environment("gaps", gaps)
+    assert environment.X["age"].isna().any()
+    assert isinstance(environment.X["job"].dtype, pd.CategoricalDtype)
+    rate = model.predict_proba(gaps)[:, 1]
+    expected = np.sqrt(np.mean((rate - (gaps["bought"] == "yes")) ** 2))
+    assert environment_errors(model.estimator, environment)["gaps"] == pytest.approx(expected)
+
+
 def test_numbers_are_kept_unless_the_estimator_cuts_them(frame):
     def names(estimator):
         return list(encode_table(frame, "bought", estimator=estimator).features)

@@ -204,11 +204,9 @@ class TableEnvironment(Environment):
 
         def __init__(self, name: str, X: pd.DataFrame, y: NDArray[Any]) -> None: ...
 
-    def _check_features(self) -> pd.DataFrame:
-        return self.X
-
-    def _check_outcome(self) -> Any:
-        return np.asarray(self.y)
+    def __post_init__(self) -> None:
+        """The model has read the columns; they need not be numbers, nor complete."""
+        object.__setattr__(self, "y", np.asarray(self.y))
 
 
 @dataclass(frozen=True, eq=False)
