@@ -24,7 +24,8 @@ def run(bias_on: str):
     """All methods in one world: trained at r = .75, tested at five other rates."""
     world = SyntheticWorld("s_indep_v", 10, bias_on=bias_on)
     train = world.sample(1000, bias_rate=0.75, random_state=0)
-    tests = [world.sample(2000, bias_rate=r, random_state=1) for r in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    rates = (0.1, 0.3, 0.5, 0.7, 0.9)
+    tests = [world.sample(2000, bias_rate=rate, random_state=1) for rate in rates]
     return compare(train, tests, methods=METHODS, n_bootstrap=50)
 
 

@@ -55,5 +55,6 @@ axes.spines[["top", "right"]].set_visible(False)
 # ---------------
 # Redrawn or not, all variables would have been nearly as good.
 stable = models["Stable"]
-print(stable.variables_.round(2).to_string(index=False))
+columns = ["variable", "effect", "explaining_away", "probability_noisy", "verdict", "used"]
+print(stable.variables_[columns].round(2).to_string(index=False))
 print(stable.decision_)

@@ -54,7 +54,8 @@ X, y, where = three_clinics(seed=0)
 # These are not, and the verdict is wrong with much confidence: a cause is called noisy, a test
 # stable.
 pooled = StableClassifier(random_state=0).fit(X, y)
-print(pooled.variables_.round(2).to_string(index=False))
+columns = ["variable", "explaining_away", "probability_noisy", "verdict", "used"]
+print(pooled.variables_[columns].round(2).to_string(index=False))
 
 # %%
 # With labels

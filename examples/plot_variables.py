@@ -35,14 +35,14 @@ def clinic(rows: int, habit: float, seed: int) -> Environment:
 
 train = clinic(3000, habit=0.8, seed=0)
 model = StableClassifier(random_state=0).fit(train.X, train.y)
-print(model.variables_.round(3).to_string(index=False))
+columns = ["variable", "effect", "explaining_away", "probability_noisy", "verdict", "used"]
+print(model.variables_[columns].round(2).to_string(index=False))
 
 # %%
 # ``effect`` is the paper's evidence: the difference that a variable makes to the outcome, once
 # balancing weights have made it independent of all others. Here it cannot decide. Patients were
 # tested *because* they were believed to be ill, so tests keep a large effect under any weights.
-display = VariableEffectsDisplay.from_estimator(model)
-display.ax_.set_title("Weighted effects and verdicts", loc="left")
+VariableEffectsDisplay.from_estimator(model).ax_.set_xlabel("weighted effect")
 
 # %%
 # ``explaining_away`` can. Causes of the same outcome compete to explain it: among the ill, patients
