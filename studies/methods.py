@@ -30,7 +30,10 @@ LR_ZERO = "LR (no intercept)"
 GBR_PAPER, PAPER = "GBR (paper)", "DGBR (paper)"
 GBR_PAPER_ONE, PAPER_ONE = "GBR (paper, intercept)", "DGBR (paper, intercept)"
 BOOSTING, BALANCED_BOOSTING = "boosting", "boosting + weights"
-CONSTANT, ORACLE = "constant", "oracle"  # references
+# References: the oracles know the true causes, the floor the true P(y | x).
+CONSTANT, ORACLE, FLOOR = "constant", "oracle", "floor"
+ORACLE_CHOSEN, ORACLE_NETWORK = "oracle (chosen penalty)", "oracle (network)"
+REFERENCES = (CONSTANT, ORACLE, ORACLE_CHOSEN, ORACLE_NETWORK, FLOOR)
 CHOSEN_LR = "LR (chosen penalty)"
 
 BASELINES = (LR, DLR, GBR)
@@ -114,9 +117,6 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     LR: {"C": [0.01, 0.1, 1.0, 10.0]},
     LR_ZERO: {"C": [0.01, 0.1, 1.0, 10.0]},
     DLR: {"network_l2": [1e-4, 3e-4, 1e-3, 3e-3]},
-    GBR: {"weight_l2": [0.01, 0.1], "l1": ["auto", 0.01]},
-    DGBR: {"weight_l2": [0.01, 0.1], "head": ["auto", "features"]},
-    OURS: {"cv": [2, 3, 4, 5]},
     **dict.fromkeys((GBR_PAPER, PAPER, GBR_PAPER_ONE, PAPER_ONE), _LETTER),
 }
 # The strengths of L_mix that figure 12 varies: symbol, parameter of PAPER, values.

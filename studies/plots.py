@@ -16,6 +16,7 @@ from studies.methods import (
     CONSTANT,
     DGBR,
     DLR,
+    FLOOR,
     GBR,
     LR,
     ORACLE,
@@ -34,6 +35,7 @@ STYLES = {
     BALANCED_BOOSTING: ("#ccb974", "h", "-"),
     CONSTANT: ("#8c8c8c", "", ":"),
     ORACLE: ("#222222", "", "--"),
+    FLOOR: ("#222222", "", ":"),
     "LR (no intercept)": ("#c44e52", "x", "--"),
     "LR (chosen penalty)": ("#c44e52", "+", "-."),
     "GBR (paper)": ("#da8bc3", "^", "--"),
@@ -46,7 +48,7 @@ STYLES = {
     "oracle OLS": ("#222222", "", "--"),
     "oracle boosting": ("#222222", "", "-."),
 }
-POINTS = {CONSTANT: "P", ORACLE: "*"}  # markers where there is no line
+POINTS = {CONSTANT: "P", ORACLE: "*", FLOOR: "X"}  # markers where there is no line
 RATE = "bias rate r of the test environment"
 
 
@@ -114,6 +116,36 @@ def plot_frontiers(
     label_axes(grid, columns, "Stability_Error", "Average_Error")
     add_legend(figure, grid[0])
     figure.savefig(path, dpi=130)
+
+
+def plot_spread(
+    panels: Mapping[str, pd.DataFrame], title: str, columns: int, path: Path, *, oracle: str
+) -> None:
+    """Average_Error of every method, with a Stability_Error to either side; a panel per world.
+
+    ``panels`` maps titles to frames with a row per method and both errors. Two vertical lines are
+    the average of the constant and of the ``oracle``.
+    """
+    columns, longest = min(columns, len(panels)), max(map(len, panels.values()))
+    rows = -(-len(panels) // columns)
+    figure, grid = make_canvas(rows, columns, (3.1 * columns + 1, rows * (0.19 * longest + 0.9)))
+    for axes, (name, frame) in zip(grid, panels.items(), strict=False):
+        own = frame.set_index("method").iloc[::-1]
+        average, spread = own["Average_Error"], own["Stability_Error"]
+        up = np.arange(len(own))
+        for method, dash in ((CONSTANT, ":"), (oracle, "--")):
+            axes.axvline(average[method], color="#8c8c8c", linestyle=dash, linewidth=1.2, zorder=1)
+        colours = [
+            STYLES[OURS][0] if m.lower().startswith("stable") else "#555555" for m in own.index
+        ]
+        axes.hlines(up, average - spread, average + spread, colours, linewidth=2.5, alpha=0.45)
+        axes.scatter(average, up, c=colours, s=20, zorder=3)
+        axes.set_yticks(up, own.index, fontsize=7)
+        axes.set_title(name, fontsize=9, loc="left")
+    for axes in grid[len(panels) :]:
+        axes.set_visible(False)
+    figure.suptitle(title, fontsize=11, x=0.01, ha="left")
+    figure.savefig(path, dpi=120)
 
 
 def _set_ticks(axes: Axes, environments: list[Any]) -> None:
@@ -199,10 +231,15 @@ def label_axes(grid: list[Axes], columns: int, across: str, up: str) -> None:
 
 
 def add_legend(figure: Figure, axes: Axes) -> None:
-    """One legend under all panels, in two lines where they are too narrow for one."""
+    """One legend under all panels, in as many lines as its labels need."""
     handles, labels = axes.get_legend_handles_labels()
-    width = figure.get_figwidth()
-    ncols = len(labels) if width > 8 else -(-len(labels) // (2 if width > 4.8 else 3))
+    width = sum(0.65 + 0.075 * len(label) for label in labels)  # in inches
+    lines = int(np.ceil(width / figure.get_figwidth()))
     figure.legend(
-        handles, labels, loc="outside lower center", ncols=ncols, frameon=False, fontsize=9
+        handles,
+        labels,
+        loc="outside lower center",
+        ncols=-(-len(labels) // lines),
+        frameon=False,
+        fontsize=9,
     )

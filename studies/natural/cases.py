@@ -2,7 +2,7 @@
 
 Every environment with at least 150 rows is the training environment in turn; the errors are those
 in all others with at least 100 rows. Training is on at most 1,000 rows and, where there are more,
-on all of them.
+on all of them: those are the same for every seed, so there the first seed is the only one.
 """
 
 import warnings
@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 from stablepred.evaluation.metrics import rmse
 from stablepred.evaluation.references import ConstantPredictor
 from stablepred.exceptions import StablepredWarning
-from studies.methods import CONSTANT, METHODS, fit
-from studies.natural.methods import COMPARED, QUICK, make_method, settings
+from studies.methods import CONSTANT, fit
+from studies.natural.methods import (
+    COMPARED,
+    FIRST_SEED_ONLY,
+    KNOWN,
+    ON_ALL_ROWS,
+    make_method,
+    settings,
+)
 from studies.natural.tables import BY_AGE, ENVIRONMENTS, MADE_UP, NATURAL, load_table
 from studies.records import Definition, Result
 
@@ -49,7 +56,7 @@ class Case:
             "study": NAME,
             "revision": REVISION,
             **asdict(self),
-            "method revision": METHODS[self.method].revision if self.method in METHODS else 1,
+            "method revision": KNOWN[self.method].revision if self.method in KNOWN else 1,
             "settings": settings(self.method),
         }
 
@@ -68,8 +75,9 @@ def list_cases(seeds: Iterable[int], *, quick: bool = False) -> list[Case]:
         for environment, rows in ENVIRONMENTS[table].items()
         if rows >= LEAST_TRAINED
         for cap in ((most, None) if rows > most else (most,))
-        for seed in list(seeds)[:MOST_SEEDS]
-        for method in (QUICK if quick else COMPARED)
+        for number, seed in enumerate(list(seeds)[:MOST_SEEDS])
+        for method in (ON_ALL_ROWS if quick or cap is None else COMPARED)
+        if number == 0 or (cap is not None and method not in FIRST_SEED_ONLY)
     ]
 
 
@@ -127,7 +135,7 @@ def _log_loss(y: NDArray[np.int64], p: NDArray[np.float64]) -> float:
 
 
 def _describe(model: Any) -> Result:
-    """What the draft left out, and why."""
+    """What the model left out, and why."""
     variables = getattr(model, "variables_", None)
     if variables is None:
         return {}

@@ -9,10 +9,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from studies.methods import CHOSEN_LR, CONSTANT, LR, OURS
+from studies.natural.methods import DRO, DWR, SRDO
 from studies.natural.report import CHANGES, MEASURES, SIZES, WORSE, slug
 from studies.plots import POINTS, STYLES, add_legend, make_canvas
 
-OWN_STYLES = {CHOSEN_LR: ("#c44e52", "o"), OURS: ("#222222", "s")}
+OWN_STYLES = {
+    CHOSEN_LR: ("#c44e52", "o"),
+    OURS: ("#222222", "s"),
+    DRO: ("#8172b3", "v"),
+    DWR: ("#da8bc3", "<"),
+    SRDO: ("#dd8452", ">"),
+}
 LINEAR = 0.01  # changes up to this are drawn to scale, larger ones by their logarithm
 TICKS = (-0.1, -0.03, -0.01, -0.005, 0, 0.005, 0.01, 0.03, 0.1, 0.3, 1)
 

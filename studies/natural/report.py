@@ -8,6 +8,7 @@ import pandas as pd
 
 from studies.methods import CONSTANT, LR, OURS
 from studies.natural.cases import MOST_ROWS, Case
+from studies.natural.methods import ON_ALL_ROWS
 from studies.natural.tables import BY_AGE, NATURAL
 from studies.records import Records, Result
 from studies.tables import markdown, percent, seed_text
@@ -32,14 +33,15 @@ WORSE_THAN = {
 def long_table(records: Records, cases: Sequence[Case]) -> pd.DataFrame:
     """Errors and changes against LR of every method in every run.
 
-    An environment that has no more rows than the cap is the same run at both sizes.
+    An environment that has no more rows than the cap is the same run at both sizes, for the
+    methods that are run at both.
     """
     uncapped = {(c.table, c.environment) for c in cases if c.most_rows is None}
     rows = []
     for case in cases:
         numbers = _numbers(records[case.definition])
         sizes = [ALL_ROWS] if case.most_rows is None else [CAPPED]
-        if (case.table, case.environment) not in uncapped:
+        if case.method in ON_ALL_ROWS and (case.table, case.environment) not in uncapped:
             sizes = [CAPPED, ALL_ROWS]
         for size in sizes:
             run = (size, case.table, case.environment, case.seed, case.method)
@@ -118,8 +120,10 @@ def page_parts(
         "average, the worst of them, and the average log-loss. A change is that against LR in the "
         "same run, in thousandths, negative where the method is better; a table's is the mean over "
         "its training environments and seeds, and tables count the same. LR is scikit-learn's "
-        "default on standardised numbers and one-hot categories. Boosting and the draft take the "
-        "columns as they come; GBR, DGBR and Stable take the 0/1 columns of `TableEncoder`. "
+        "default on standardised numbers and one-hot categories. Boosting and Stable take the "
+        "columns as they come; GBR and DGBR take the 0/1 columns of `TableEncoder`, and DRO and LR "
+        "under the weights of DWR and SRDO its columns as numbers. DGBR is run for the first seed "
+        "only, and so is every method on all rows, which are the same for every seed. "
         f"*Worse than LR*: the share of runs in which the average error is higher by more than "
         f"{WORSE}, the grey band of the pictures. *Tables harmed*: those with a change of the "
         f"average error over {MOST_HARM}.",

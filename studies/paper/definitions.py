@@ -70,7 +70,7 @@ def _lettered(name: str, panels: Sequence[Panel]) -> tuple[Panel, ...]:
 def _panel(world: SyntheticWorld, n: int, train_bias: float, **options: Any) -> Panel:
     # The embedding is shown of figure 4e; keeping it is part of what is run there.
     shown = (world, n, train_bias) == (SyntheticWorld("s_indep_v"), 2000, 0.75)
-    tuned = n == 2000 and world.bias_on != "signal"
+    tuned = world == SyntheticWorld("s_indep_v") or (n == 2000 and world.bias_on != "signal")
     return Panel("", world, n, train_bias, keeps_encoder=shown, tuned=tuned, **options)
 
 

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
 
 from stablepred import theory
 from stablepred._random import child_seed, numpy_generator
@@ -29,11 +31,21 @@ from stablepred.evaluation.shrinkage import shrinkage_line
 from stablepred.validation.environments import RATES
 from stablepred.worlds.environment import Environment
 from stablepred.worlds.synthetic import SyntheticWorld
-from studies.methods import CONSTANT, METHODS, ORACLE, fit
+from studies.methods import (
+    CHOSEN_LR,
+    CONSTANT,
+    DLR,
+    FLOOR,
+    METHODS,
+    ORACLE,
+    ORACLE_CHOSEN,
+    ORACLE_NETWORK,
+    fit,
+)
 from studies.records import Definition, Result
 
 # Raised when the references, the environments or what is recorded of a run change.
-REVISION = 2
+REVISION = 3
 NOT_RUN = ("name", "tuned", "small")  # of a panel
 LINE = np.linspace(0, 1, 51)  # the shares of LR along the shrinkage line
 
@@ -154,15 +166,39 @@ def environments(panel: Panel, seed: int) -> Data:
 def run_references(definition: Definition) -> Result:
     """The references of a panel, with one seed."""
     panel = Panel.from_definition(definition["panel"])
-    train, tests = environments(panel, definition["seed"])
+    seed = definition["seed"]
+    train, tests = environments(panel, seed)
     lr = LogisticRegression().fit(train.X, train.y)
     line = shrinkage_line(lr, train, tests, shares=LINE)
     return {
         CONSTANT: errors_of(ConstantPredictor(train), tests),
-        ORACLE: errors_of(Oracle(train, panel.world.stable_features), tests),
+        **{name: errors_of(model, tests) for name, model in _informed(panel, train, seed)},
         "line": {name: line[name].round(5).tolist() for name in line},
         "base_rate": round(float(train.y.mean()), 4),
     }
+
+
+def _informed(panel: Panel, train: Environment, seed: int) -> Iterator[tuple[str, Any]]:
+    """What knows the true causes, or the true probability."""
+    causes = panel.world.stable_features
+    makers = {ORACLE_CHOSEN: METHODS[CHOSEN_LR], ORACLE_NETWORK: METHODS[DLR]}
+    yield ORACLE, Oracle(train, causes)
+    for name, make in makers.items():
+        columns = make_column_transformer(("passthrough", causes))
+        yield name, make_pipeline(columns, make(seed)).fit(train.X, train.y)
+    yield FLOOR, Floor(panel.world)
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The true P(y | x): no model has smaller errors, but for chance."""
+
+    world: SyntheticWorld
+
+    def predict_proba(self, X: pd.DataFrame) -> np.ndarray:
+        """P(y = 0) and P(y = 1)."""
+        positive = np.asarray(self.world.probability(X))
+        return np.column_stack([1 - positive, positive])
 
 
 def run_method(definition: Definition) -> Result:
@@ -212,7 +248,7 @@ def describe_fit(model: Any, world: SyntheticWorld) -> Result:
     recipe = getattr(model, "recipe_", None)
     return {
         "effective_share": None if report is None else round(report.effective_share, 5),
-        "n_iter": int(np.max(model.n_iter_)),
+        "n_iter": int(np.max(getattr(model, "n_iter_", 0))),
         "converged": getattr(model, "converged_", None),
         "recipe": None if recipe is None else str(recipe),
         **_verdict(model, world),

@@ -14,7 +14,7 @@ from studies.methods import ENCODERS, LR
 from studies.paper.figures import EmbeddingFigure, Figure, StrengthFigure, TheoryFigure
 from studies.paper.panels import Panel, run_definition
 from studies.paper.tables import (
-    SHRUNK,
+    DRAWN,
     curves_table,
     mean_line,
     runs_table,
@@ -59,7 +59,7 @@ def _draw_errors(
         line = mean_line(panel, seeds, records)
         summary = summary_table(runs, {panel.name: line})
         curves[label] = curves_table(runs)
-        frontiers[label] = (summary[summary["method"] != SHRUNK], line)
+        frontiers[label] = (summary[summary["method"].isin(DRAWN)], line)
     second = path.with_name(f"{figure.name}-summary.png")
     plots.plot_curves(curves, title, figure.columns, path)
     plots.plot_frontiers(frontiers, title, figure.columns, second)

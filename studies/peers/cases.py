@@ -26,7 +26,7 @@ REVISIONS: dict[str, int] = {}
 ROWS, TEST_ROWS, QUICK_ROWS = 2000, 5000, 150
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 WIDE_RATES = (-3.0, -2.0, -1.7, -1.5, -1.3, 1.3, 1.5, 1.7, 2.0, 3.0)
-ORACLE = "oracle"
+OURS, ORACLE = "stable", "oracle"
 
 
 def _binary(setting: Any, **options: Any) -> tuple[Any, float, tuple[float, ...]]:

@@ -184,8 +184,8 @@ def test_predictions_of_the_features_head_are_a_logistic_model_by_hand(table):
 
 
 def test_predictions_of_the_embedding_head_are_the_network_by_hand(table):
-    for name in ("DLR", "DGBR"):
-        model = clone(ALL[name]).set_params(hidden=(4, 3)).fit(table.x, table.y)
+    for model in (clone(ALL["DLR"]), clone(ALL["DGBR"]).set_params(head="embedding")):
+        model.set_params(hidden=(4, 3)).fit(table.x, table.y)
         assert model.coef_.shape == (1, 3)
         hidden = table.x
         for weight, bias in model.encoders_[0]:

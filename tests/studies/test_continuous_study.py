@@ -41,9 +41,12 @@ def test_a_record_holds_the_errors_in_every_test_environment(method, width):
 def test_the_small_version_writes_its_page(tmp_path):
     assert is_study("continuous")
     study = find_study("continuous", [0, 1], quick=True, tuned=False, command="the command")
-    study.__dict__["cases"] = [c for c in study.cases if c.method in ("OLS", "oracle OLS")]
+    methods = ("OLS", "oracle OLS", "Stable")
+    study.__dict__["cases"] = [
+        c for c in study.cases if c.method in methods and c.setting == "v_to_s"
+    ]
     paths = study.reproduce(tmp_path)
     assert all(path.exists() for path in paths)
     page = (tmp_path / "continuous.md").read_text(encoding="utf-8")
     assert "the command" in page
-    assert "oracle OLS" in page
+    assert "`Stable` has a larger error than `oracle OLS` in " in page

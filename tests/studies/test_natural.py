@@ -11,7 +11,7 @@ from studies.catalogue import find_study
 from studies.methods import METHODS
 from studies.natural import tables
 from studies.natural.cases import LEAST_TRAINED, MOST_ROWS, Case, list_cases, run_case
-from studies.natural.methods import COMPARED, QUICK, make_method
+from studies.natural.methods import COMPARED, FIELD, ON_ALL_ROWS, make_method
 from studies.natural.report import CHANGES, long_table, summary, table_means
 from studies.natural.study import NaturalStudy
 from studies.natural.tables import BY_AGE, ENVIRONMENTS, MADE_UP, NATURAL, load_table
@@ -49,7 +49,11 @@ def test_every_environment_of_thirteen_tables_is_trained_in_at_both_sizes():
         for environment, rows in ENVIRONMENTS[table].items():
             assert ((table, environment, MOST_ROWS) in trained) == (rows >= LEAST_TRAINED)
             assert ((table, environment, None) in trained) == (rows > MOST_ROWS)
-    assert len(cases) == len(trained) * 3 * len(COMPARED)
+    capped = [case for case in cases if case.most_rows]
+    runs = len({(case.table, case.environment) for case in capped})
+    assert len(capped) == runs * (3 * len(COMPARED) - 2)  # DGBR for one seed
+    assert len(cases) - len(capped) == (len(trained) - runs) * len(ON_ALL_ROWS)
+    assert {case.seed for case in cases if case.most_rows is None} == {0}
 
 
 def test_a_case_is_defined_by_plain_values_and_comes_back_from_them():
@@ -59,6 +63,9 @@ def test_a_case_is_defined_by_plain_values_and_comes_back_from_them():
     assert {d["method revision"] for d in definitions if d["method"] == "DGBR"} == {
         METHODS["DGBR"].revision
     }
+    balancer = next(d["settings"]["balancer"] for d in definitions if d["method"] == "LR + DWR")
+    assert balancer == "DWRBalancer"
+    assert {d["method"] for d in definitions} >= set(FIELD)
 
 
 # --- tables ---
@@ -149,7 +156,7 @@ def test_the_quick_version_writes_everything_and_goes_on_where_it_stopped(tmp_pa
     assert all(path.stat().st_size for path in paths)
     page = (tmp_path / "natural.md").read_text()
     assert "the command" in page
-    assert all(f"| {method} |" in page for method in QUICK)
+    assert all(f"| {method} |" in page for method in ON_ALL_ROWS)
     lines = paths[0].read_text().splitlines()
     paths[0].write_text("\n".join(lines[:-1]) + "\n")
     ran = []
@@ -188,16 +195,16 @@ def test_a_table_that_is_not_there_is_skipped_with_a_warning(no_files):
 
 @pytest.fixture
 def recorded(tmp_path):
-    """Made-up records: the constant is .4, LR .3; the draft loses .01 in red wine."""
+    """Made-up records: the constant is .4, LR .3; Stable loses .01 in red wine."""
     records = Records(tmp_path / "records.jsonl")
     cases = [
         case
         for case in list_cases([0, 1])
-        if case.table in ("wine", "heart") and case.method in ("constant", "LR", "Stable (draft)")
+        if case.table in ("wine", "heart") and case.method in ("constant", "LR", "Stable")
     ]
     for case in cases:
-        error = {"constant": 0.4, "LR": 0.3, "Stable (draft)": 0.3}[case.method]
-        if case.method == "Stable (draft)":
+        error = {"constant": 0.4, "LR": 0.3, "Stable": 0.3}[case.method]
+        if case.method == "Stable":
             error += 0.01 if case.environment == "red" else -0.001
             error += 0.11 if case.most_rows is None and case.seed == 0 else 0
         result = {
@@ -207,7 +214,7 @@ def recorded(tmp_path):
             "rows": 300,
             "fit_seconds": 1.0,
         }
-        if case.method == "Stable (draft)":
+        if case.method == "Stable":
             result["dropped"] = ["z"] if case.environment == "white" else []
         records.add(case.definition, result)
     return records, cases
@@ -215,23 +222,23 @@ def recorded(tmp_path):
 
 def test_changes_are_against_lr_of_the_same_run(recorded):
     long = long_table(*recorded)
-    draft = long[long["method"] == "Stable (draft)"].set_index(["size", "environment", "seed"])
-    assert draft.loc[("capped", "red", 0), AVERAGE] == pytest.approx(0.01)
-    assert draft.loc[("capped", "va", 0), WORST] == pytest.approx(-0.001)
-    assert draft.loc[("all rows", "red", 0), AVERAGE] == pytest.approx(0.12)
+    ours = long[long["method"] == "Stable"].set_index(["size", "environment", "seed"])
+    assert ours.loc[("capped", "red", 0), AVERAGE] == pytest.approx(0.01)
+    assert ours.loc[("capped", "va", 0), WORST] == pytest.approx(-0.001)
+    assert ours.loc[("all rows", "red", 0), AVERAGE] == pytest.approx(0.12)
     # Hospitals have fewer rows than the cap: the same run counts at both sizes.
-    assert draft.loc[("all rows", "va", 1), AVERAGE] == pytest.approx(-0.001)
-    assert draft["worse than LR"].sum() == 2 + 2 + 1
-    assert draft["worse than the constant"].sum() == 2
-    assert draft["alone worse than the constant"].sum() == 2
+    assert ours.loc[("all rows", "va", 1), AVERAGE] == pytest.approx(-0.001)
+    assert ours["worse than LR"].sum() == 2 + 2
+    assert ours["worse than the constant"].sum() == 2
+    assert ours["alone worse than the constant"].sum() == 2
 
 
 def test_tables_count_the_same_in_the_summary(recorded):
     long = long_table(*recorded)
     means = table_means(long)
-    of_wine = means[(means["table"] == "wine") & (means["method"] == "Stable (draft)")]
+    of_wine = means[(means["table"] == "wine") & (means["method"] == "Stable")]
     assert of_wine.set_index("size").loc["capped", AVERAGE] == pytest.approx(0.0045)
-    rows = summary(long, means).set_index(["size", "method"]).loc[("capped", "Stable (draft)")]
+    rows = summary(long, means).set_index(["size", "method"]).loc[("capped", "Stable")]
     assert rows[AVERAGE] == pytest.approx((0.0045 - 0.001) / 2)
     assert rows["count"] == 2
     assert rows["tables harmed"] == 0
@@ -239,7 +246,7 @@ def test_tables_count_the_same_in_the_summary(recorded):
     assert rows["largest change of a table"] == pytest.approx(0.0045)
 
 
-def test_the_page_says_how_often_the_draft_leaves_something_out(recorded, tmp_path):
+def test_the_page_says_how_often_stable_leaves_something_out(recorded, tmp_path):
     records, cases = recorded
     study = study_of(cases)
     assert study.recorded(records) == cases

@@ -36,12 +36,15 @@ def test_the_oracle_is_better_than_a_constant(world):
 def test_the_small_version_writes_tables_and_a_page(tmp_path, monkeypatch):
     names = ("s_to_v signal", "s_indep_v P(V|S)", "v_to_s numbers")
     monkeypatch.setattr(cases, "WORLDS", {name: WORLDS[name] for name in names})
-    monkeypatch.setattr(cases, "compared", lambda world: compared(world)[:2])
+    monkeypatch.setattr(cases, "compared", lambda world: [*compared(world)[:2], ORACLE])
     study = find_study("peers", (0,), quick=True, tuned=False, command="the command")
     paths = study.reproduce(tmp_path)
     wide = pd.read_csv(tmp_path / "peers-side-by-side.csv", index_col=0)
     assert list(wide.columns) == list(names)
-    assert {"constant", "lr", "ols"} == set(wide.index)
-    assert "the command" in (tmp_path / "peers.md").read_text()
-    assert len(Records(tmp_path / "records.jsonl")) == 6
+    assert {"constant", "lr", "ols", "oracle"} == set(wide.index)
+    page = (tmp_path / "peers.md").read_text()
+    assert "the command" in page
+    assert "`stable` has the smallest Average_Error in 0 of 3 worlds; `" in page
+    assert "![Errors of every method](peers.png)" in page
+    assert len(Records(tmp_path / "records.jsonl")) == 9
     assert all(path.exists() for path in paths)

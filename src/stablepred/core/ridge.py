@@ -28,6 +28,7 @@ ROUNDS = 3
 MOST_FOR_TRIPLES = 40  # columns
 ROWS_FOR_TRIPLES = 20_000
 BULK = 0.95  # of the training rows, by mass
+BLOCK = 8192  # rows whose weighted copy stays in the cache
 CHANCE = 0.01  # that a triple stands out though none matters
 Products = tuple[tuple[int, ...], ...]
 
@@ -48,27 +49,36 @@ def fit_ridge(
     ridge = torch.full_like(beta, penalty)
     ridge[-1] = INTERCEPT_PENALTY
 
-    def objective(b: Tensor) -> float:
-        return float(copies @ outcome.losses(wide @ b, y) + 0.5 * ridge @ b**2)
+    def objective(b: Tensor, scores: Tensor) -> float:
+        return float(copies @ outcome.losses(scores, y) + 0.5 * ridge @ b**2)
 
-    value = objective(beta)
+    scores = wide @ beta
+    value = objective(beta, scores)
     for _ in range(max_iter):
-        scores = wide @ beta
         gradient = wide.T @ (copies * outcome.slopes(scores, y)) + ridge * beta
-        hessian = (wide * (copies * outcome.curvature(scores, y))[:, None]).T @ wide
+        hessian = weighted_gram(wide, copies * outcome.curvature(scores, y))
         hessian.diagonal().add_(ridge + CURVATURE)
         step = torch.linalg.solve(hessian, gradient)
         decrement = float(gradient @ step)
         if decrement < tol * max(value, 1e-3):
             break
-        size, lower = 1.0, objective(beta - step)
+        change = wide @ step  # of the scores: the line search needs no product of its own
+        size, lower = 1.0, objective(beta - step, scores - change)
         while lower > value - 1e-4 * size * decrement and size > 1e-4:
             size /= 2
-            lower = objective(beta - size * step)
+            lower = objective(beta - size * step, scores - size * change)
         if not lower < value:
             break
-        beta, value = beta - size * step, lower
+        beta, scores, value = beta - size * step, scores - size * change, lower
     return beta
+
+
+def weighted_gram(x: Tensor, weight: Tensor) -> Tensor:
+    """The matrix x' diag(weight) x, block by block."""
+    gram = x.new_zeros(x.shape[1], x.shape[1])
+    for rows, by in zip(x.split(BLOCK), weight.split(BLOCK), strict=True):
+        gram.addmm_((rows * by[:, None]).T, rows)
+    return gram
 
 
 @storable
@@ -238,11 +248,11 @@ def screen_pairs(form: Linear, sample: Sample) -> list[tuple[int, int]]:
     x, y, copies = sample.x, sample.y, sample.copies
     scores = form.fit(sample, tol=1e-4).scores(x)
     centred = x - sample.mass @ x
-    score = (centred * (copies * form.outcome.slopes(scores, y))[:, None]).T @ centred
+    score = weighted_gram(centred, copies * form.outcome.slopes(scores, y))
     square = centred**2
     dispersion = form.outcome.dispersion(scores, y, sample.mass)
     variance = dispersion * form.outcome.curvature(scores, y) + 1e-6
-    spread = (square * (copies * variance)[:, None]).T @ square
+    spread = weighted_gram(square, copies * variance)
     t = (score.abs() / (spread + 1e-12).sqrt()).cpu().numpy()
     t[sample.groups[:, None] == sample.groups[None, :]] = 0
     a, b = np.triu_indices(len(t), 1)
@@ -280,5 +290,8 @@ def expand(x: Tensor, products: Products, support: Support | None = None) -> Ten
     """The columns of ``x``, then the products of some of them, as far as they can be relied on."""
     if not products:
         return x
-    wide = torch.stack([x[:, list(one)].prod(dim=1) for one in products], dim=1)
+    first, second = (torch.tensor([one[k] for one in products]) for k in (0, 1))
+    wide = x[:, first] * x[:, second]
+    triples = [k for k, one in enumerate(products) if len(one) > 2]
+    wide[:, triples] *= x[:, [products[k][2] for k in triples]]
     return torch.cat([x, wide if support is None else wide * support.share(x)[:, None]], dim=1)

@@ -6,6 +6,7 @@ a vanishing penalty and few rows a strong one, for the price of the steps in bet
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -72,6 +73,11 @@ class Constant:
 
     mean: float
 
+    @classmethod
+    def of(cls, sample: Sample) -> "Constant":
+        """That of some rows."""
+        return cls(float(sample.mass @ sample.y))
+
     def predict(self, x: Tensor) -> Tensor:
         """The mean of the outcome."""
         return x.new_full((len(x),), self.mean)
@@ -106,9 +112,9 @@ def _normalize(parts: Sequence[Tensor]) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A model of all rows, and what models that did not see a row predict for it."""
+    """A way of fitting that was chosen, and what models that did not see a row predict for it."""
 
-    model: Any
+    fit: Callable[[Sample], Any]
     held_out: Tensor
     on_folds: tuple[Model, ...] = ()  # empty where no row can be held out
 
@@ -136,7 +142,11 @@ def _mix(base: Fitted, trees: Fitted, folds: Folds) -> Fitted:
     shares = (1 - SHARES[best], SHARES[best])
     pairs = zip(base.on_folds, trees.on_folds, strict=True)
     on_folds = tuple(Mixture(pair, shares) for pair in pairs)
-    return Fitted(Mixture((base.model, trees.model), shares), mixed[best], on_folds)
+
+    def fit(sample: Sample) -> Mixture:
+        return Mixture((base.fit(sample), trees.fit(sample)), shares)
+
+    return Fitted(fit, mixed[best], on_folds)
 
 
 def fit_base(sample: Sample, folds: Folds) -> Fitted:
@@ -167,10 +177,11 @@ def _take_if_clearly_better(richer: Fitted, simpler: Fitted, folds: Folds) -> Fi
 
 
 def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
-    constant = Constant(float(sample.mass @ sample.y))
-    on_folds: tuple[Model, ...] = tuple(Constant(float(part.mass @ part.y)) for part in folds.train)
-    held_out = folds.predict(on_folds, sample.x) if on_folds else constant.predict(sample.y)
-    return Fitted(constant, held_out, on_folds)
+    on_folds: tuple[Model, ...] = tuple(Constant.of(part) for part in folds.train)
+    held_out = (
+        folds.predict(on_folds, sample.x) if on_folds else Constant.of(sample).predict(sample.y)
+    )
+    return Fitted(Constant.of, held_out, on_folds)
 
 
 def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fitted]) -> Fitted:
@@ -180,14 +191,18 @@ def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fi
     ]
     on_folds = tuple(Classes(parts) for parts in zip(*(one.on_folds for one in fits), strict=True))
     held_out = _normalize([one.held_out for one in fits])
-    return Fitted(Classes(tuple(one.model for one in fits)), held_out, on_folds)
+
+    def fit_each(sample: Sample) -> Classes:
+        return Classes(tuple(one.fit(sample.against_rest(k)) for k, one in enumerate(fits)))
+
+    return Fitted(fit_each, held_out, on_folds)
 
 
 def fit_path(family: Family, sample: Sample, folds: Folds) -> Fitted:
-    """The step of the path with the lowest held-out loss, fitted on all rows."""
+    """The step of the path with the lowest held-out loss."""
     if folds.is_empty:
-        model = _take_step(family, sample, family.usual)
-        return Fitted(model, model.predict(sample.x))
+        usual = partial(_take_step, family, family.usual)
+        return Fitted(usual, usual(sample).predict(sample.x))
     models, predicted, losses, means = list[tuple[Model, ...]](), [], [], []
     best = 0
     for step in zip(*(family.prepare(part).path(part) for part in folds.train), strict=True):
@@ -199,11 +214,11 @@ def fit_path(family: Family, sample: Sample, folds: Folds) -> Fitted:
         if len(losses) > max(best + PATIENCE, family.usual + 1):
             break
     chosen = _move_to_usual(folds, losses, best, family.usual)
-    return Fitted(_take_step(family, sample, chosen), predicted[chosen], models[chosen])
+    return Fitted(partial(_take_step, family, chosen), predicted[chosen], models[chosen])
 
 
-def _take_step(family: Family, sample: Sample, step: int) -> Any:
-    """The model at one step of the path, on all rows."""
+def _take_step(family: Family, step: int, sample: Sample) -> Any:
+    """The model at one step of the path."""
     return family.prepare(sample).take_step(sample, step)
 
 

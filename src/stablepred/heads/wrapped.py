@@ -1,6 +1,7 @@
 """A scikit-learn estimator on the columns in use: on folds, for the guard, and on all rows."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,19 +36,17 @@ class Wrapped:
 
 def fit_wrapped(estimator: Any, sample: Sample, folds: Folds, n_jobs: int | None) -> Fitted:
     """The estimator on every fold; on all rows it is fitted once the variables are chosen."""
-    fits = Parallel(n_jobs=n_jobs)(delayed(_fit)(estimator, part) for part in folds.train)
-    models = tuple(Wrapped(one) for one in fits)
-    if not models:
-        model = Wrapped(_fit(estimator, sample))
-        return Fitted(model, model.predict(sample.x), ())
-    return Fitted(None, folds.predict(models, sample.x), models)
+    fit = partial(_fit, estimator)
+    models = tuple(Parallel(n_jobs=n_jobs)(delayed(fit)(part) for part in folds.train))
+    held_out = folds.predict(models, sample.x) if models else fit(sample).predict(sample.x)
+    return Fitted(fit, held_out, models)
 
 
-def _fit(estimator: Any, sample: Sample) -> Any:
+def _fit(estimator: Any, sample: Sample) -> Wrapped:
     x, y, weight = repeat_rows(sample)
     y = y.astype(int) if is_classifier(estimator) else y
     options = {"sample_weight": weight} if takes_weights(estimator) else {}
-    return clone(estimator).fit(x, y, **options)
+    return Wrapped(clone(estimator).fit(x, y, **options))
 
 
 def fit_on_rows(model: Any, rows: Any, columns: np.ndarray) -> Any:

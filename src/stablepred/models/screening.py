@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from stablepred._random import numpy_generator
 from stablepred._validation import (
     BoolArray,
     FloatArray,
@@ -53,6 +54,11 @@ SETTINGS = Settings(
     Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
 )
 MOST_CLASSES = 50
+# Models are compared on at most so many different rows, the evidence is taken from more of them if
+# there are few columns, and of each class and environment there are at least the last number.
+MOST_COMPARED = 20_000
+MOST_WORK = 5e8  # rows x columns^2
+LEAST_DRAWN = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,6 +224,11 @@ class Screening:
         values = self.verdict.stable if name == "stable" else self.choice.used
         return np.asarray(self.variables.to_user_columns(values))
 
+    def fit_chosen(self) -> Any:
+        """The chosen model, fitted on all rows."""
+        columns = np.isin(self.sample.groups, self.variables.origin.columns[self.choice.used])
+        return self.choice.fitted.fit(self.sample.restrict(columns))
+
     def used_columns(self) -> np.ndarray:
         """The encoded columns of the variables in use, in the order of the sample."""
         numbers = self.variables.origin.columns[self.choice.used]
@@ -263,18 +274,24 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
             device=choose_device(model.device, rows.x.size),
         )
         _check_environments(sample)
-        folds = _split(model, rows, sample, target.outcome, seed)
         progress("evidence", 0, 0.0)
+        most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
+        drawn = _draw_rows(sample, target.outcome, most, seed)
         variables = summarize_variables(sample, target.outcome, rows.names)
-        verdict = _judge(variables, sample, model.evidence, target.outcome, seed)
+        verdict = _judge(
+            variables.take(drawn), sample.take(drawn), model.evidence, target.outcome, seed
+        )
         progress("models", 1, 0.0)
+        drawn = _draw_rows(sample, target.outcome, MOST_COMPARED, seed)
+        few, folds = sample.take(drawn), _split(model, rows, sample, drawn, target.outcome, seed)
         estimator, n_jobs = getattr(model, "estimator", None), getattr(model, "n_jobs", None)
         fit: Fit = fit_base
         finish: Finish = add_boosting
         if estimator is not None:
             fit = partial(fit_wrapped, estimator, n_jobs=n_jobs)
             finish = _keep
-        guard = Guard(sample, variables, folds, verdict, fit, finish, seed, target.scale)
+        columns = variables.take(drawn)
+        guard = Guard(few, columns, folds, verdict, fit, finish, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
     return Screening(rows, sample, variables, verdict, choice)
 
@@ -296,17 +313,36 @@ def _check_environments(sample: Sample) -> None:
             )
 
 
-def _split(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) -> Folds:
-    """The folds of an integer ``cv``, or of a splitter."""
+def _draw_rows(sample: Sample, outcome: Outcome, most: int, seed: int) -> torch.Tensor:
+    """At most so many rows, or more where a class is rare: 1 for those drawn, 0 for others."""
+    n = len(sample.y)
+    rarest = min(int(rows.sum()) for rows in outcome.strata(sample.y))
+    most = max(most, LEAST_DRAWN * n // rarest)
+    drawn = np.ones(n)
+    if n > most:
+        rng = numpy_generator(seed, "rows")
+        places = np.zeros(n) if sample.environment is None else sample.environment.cpu().numpy()
+        for place in np.unique(places):
+            rows = np.flatnonzero(places == place)
+            count = max(most * len(rows) // n, min(len(rows), LEAST_DRAWN))
+            drawn[rng.permutation(rows)[count:]] = 0
+    return torch.as_tensor(drawn, device=sample.device)
+
+
+def _split(
+    model: Any, rows: Rows, sample: Sample, drawn: torch.Tensor, outcome: Outcome, seed: int
+) -> Folds:
+    """The folds of an integer ``cv``, or of a splitter, of the rows that were drawn."""
+    few = sample.take(drawn)
     if isinstance(model.cv, Integral):
-        return make_folds(sample, outcome, int(model.cv), seed)
+        return make_folds(few, outcome, int(model.cv), seed)
     # A list of splits is about all rows of the user's table; a splitter divides those present.
     own = np.flatnonzero(rows.weight > 0) if hasattr(model.cv, "split") else np.arange(len(rows.x))
     splits = check_cv(model.cv, rows.labels, classifier=outcome is not GAUSSIAN).split(
         rows.x[own], rows.y[own], None if rows.cluster is None else rows.cluster[own]
     )
-    shares = [sample.share_of_rows(own[test], rows.weight).cpu().numpy() for _, test in splits]
-    return folds_of_shares(sample, outcome, shares)
+    shares = [sample.share_of_rows(own[test], rows.weight)[drawn > 0] for _, test in splits]
+    return folds_of_shares(few, outcome, [share.cpu().numpy() for share in shares])
 
 
 def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> Sample:

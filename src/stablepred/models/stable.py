@@ -123,12 +123,12 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         self.used_features_ = screening.mask("used")
         self.columns_ = screening.used_columns()
         if self.estimator is None:
-            self.estimator_ = screening.choice.fitted.model
+            self.estimator_ = screening.fit_chosen()
         else:
             self.columns_ = np.sort(self.columns_)
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
         self.references_ = fit_references(
-            X, y, sample_weight, classifier=is_classifier(self), random_state=self.random_state_
+            X, rows.y, sample_weight, classifier=is_classifier(self), random_state=self.random_state_
         )
         self._warn_if_constant(screening.choice.fitted.held_out)
 
