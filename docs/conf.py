@@ -92,7 +92,7 @@ html_sidebars = {
 
 def is_ours(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's base classes bring, which it documents itself."""
-    if re.fullmatch(r"set_\w+_request", name) or name == "get_metadata_routing":
+    if re.fullmatch(r"set_\w+_request|get_metadata_routing|check_stored", name):
         return True
     function = getattr(obj, "fget", obj)
     home = getattr(function, "__module__", None) or "stablepred"
