@@ -2,7 +2,7 @@
 =============================
 
 One table shows a tie between a variable and the outcome, but not whether the tie holds elsewhere.
-Two tables from different places do: a cause acts alike in both, a habit does not. With labels in
+Tables from several places do: a cause acts alike in all of them, a habit does not. With labels in
 ``environment=``, ``StableClassifier`` uses this evidence, too.
 """
 
@@ -100,3 +100,8 @@ for axes, (name, draws) in zip(panels, errors.items(), strict=True):
     axes.set(xlabel="share of the ill tested", xticks=SHARES)
     axes.spines[["top", "right"]].set_visible(False)
 panels[0].set(ylabel="RMSE, a line per draw", ylim=(0, None))
+
+# %%
+# Without labels Stable is worse than logistic regression in two of the three clinics, on average
+# over draws: a wrong verdict does harm. With labels it is better in two of three, and invariance
+# alone holds in every draw. The price is paid where tests are ordered as in training (.8).
