@@ -1,7 +1,7 @@
 """Global balancing as the public derivatives of the authors' code do it.
 
 At every step: a Python loop over the p features; for each a copy of the data with its column set
-to zero, which is encoded anew; weighted means with clamped denominators; automatic differentiation;
+to zero, encoded again; weighted means with clamped denominators; automatic differentiation;
 one step of RMSProp on omega, W = omega * omega, from omega = 1. Only what those codes do in every
 step is done here, in the objective of this library, so that both sides lower the same function.
 """

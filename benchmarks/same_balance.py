@@ -38,7 +38,7 @@ REPEATS = 4  # of the library after the loop, besides one run before it
 NOTES = """\
 Both sides lower the same objective (lambda 1 = 1, lambda 3 = 0.01, lambda 6 = 1) over the same
 rows, from equal weights. *Loop* is the way of the public derivatives of the authors' code: a
-Python loop over the features, a zeroed copy of the data for each, encoded anew, automatic
+Python loop over the features, a zeroed copy of the data for each, encoded again, automatic
 differentiation, RMSProp at rate 0.005, at most 4000 steps, stopped at a balance of 0.05 or after
 {seconds:g} seconds. The *mark* is 1% above the lowest balance that the loop reached, and its
 seconds are until then; the library's are until the end of its first iteration that is as low,

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from studies.continuous import ContinuousStudy
+from studies.environments import EnvironmentsStudy
+from studies.natural.left_out import LeftOutStudy
 from studies.natural.study import NaturalStudy
 from studies.paper import EVERYTHING, FIGURES, PaperStudy, named_figures
 from studies.peers import PeersStudy
@@ -16,8 +18,10 @@ OTHERS: dict[str, type[Study]] = {
     "real": RealStudy,
     **dict.fromkeys(REAL_FIGURES, RealStudy),
     "natural": NaturalStudy,
+    "natural-environments": LeftOutStudy,
     "continuous": ContinuousStudy,
     "peers": PeersStudy,
+    "environments": EnvironmentsStudy,
 }
 NAMES = [*FIGURES, EVERYTHING, *OTHERS]
 

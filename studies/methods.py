@@ -148,17 +148,17 @@ class Fitted:
         return None if mask is None else self.model.feature_names_in_[mask].tolist()
 
 
-def fit(make: Callable[[], Any], train: Any) -> Fitted:
+def fit(make: Callable[[], Any], train: Any, **options: Any) -> Fitted:
     """Make a model and fit it if it is not fitted yet, with its time and warnings.
 
-    ``train`` is an environment, or anything else with ``X`` and ``y``.
+    ``train`` is an environment, or anything else with ``X`` and ``y``; ``options`` are for ``fit``.
     """
     started = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = make()
         if hasattr(model, "fit"):  # references come fitted
-            model.fit(train.X, train.y)
+            model.fit(train.X, train.y, **options)
     return Fitted(model, time.perf_counter() - started, [str(w.message) for w in caught])
 
 

@@ -375,6 +375,45 @@ def test_environments_of_ones_own_are_never_fitted_on(seeing):
     assert [sorted(rows) for rows in seeing.fitted] == [list(X.index)] * 3
 
 
+def test_training_environments_are_left_out_in_turn():
+    parts = [WORLD.sample(200, bias_rate=r, random_state=k) for k, r in enumerate((0.6, 0.8, 0.9))]
+    x = pd.concat([part.X for part in parts], ignore_index=True)
+    y, labels = np.concatenate([part.y for part in parts]), np.repeat(["b", "a", "c"], 200)
+    weight = np.where(np.arange(600) % 2, 3.0, 1.0)
+    found = search().fit(x, y, sample_weight=weight, environment=labels)
+    for row, C in enumerate(GRID["C"]):
+        errors = []
+        for name in ("a", "b", "c"):
+            own = labels == name
+            model = LogisticRegression(C=C).fit(x[~own], y[~own], weight[~own])
+            squares = (y[own] - model.predict_proba(x[own])[:, 1]) ** 2
+            errors.append(np.sqrt(np.average(squares, weights=weight[own])))
+            assert found.cv_results_[f"error_{name}"][row] == pytest.approx(errors[-1])
+        score = np.mean(errors) + 5 * np.std(errors, ddof=1)
+        assert found.cv_results_["criterion"][row] == pytest.approx(score)
+    assert found.noisy_features_ is None
+    constant = [np.average(y[labels != n], weights=weight[labels != n]) for n in ("a", "b", "c")]
+    by_hand = [
+        np.sqrt(np.average((y[own] - p) ** 2, weights=weight[own]))
+        for own, p in zip((labels == n for n in "abc"), constant, strict=True)
+    ]
+    assert found.constant_error_ == pytest.approx(np.mean(by_hand))
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "message"),
+    [
+        (["a"] * 600, {}, "every row has the environment 'a'"),
+        ([None] + ["a"] * 599, {}, "missing labels"),
+        (np.where(Y == 1, "a", "b"), {}, "without the environment 'a' .* one class"),
+        (["a", "b"] * 300, {"environments": [TRAIN, TRAIN]}, "Pass one of them"),
+    ],
+)
+def test_environments_that_cannot_be_left_out_are_refused(labels, options, message):
+    with pytest.raises(InputError, match=message):
+        search(**options).fit(X, Y, environment=np.array(labels, dtype=object))
+
+
 def test_a_splitter_or_a_list_of_splits_may_say_who_is_held_out():
     splitter = StratifiedKFold(3, shuffle=True, random_state=5)
     listed = list(splitter.split(X, Y))

@@ -1,16 +1,16 @@
-"""How far does one walk through the house to follow a fit?
+"""How long is the path of a fit through the code?
 
     python tools/trace_fit.py [--list]
 
-Prints, for one fit of an estimator and one ``stablepred fit`` of a CSV file, how many functions of
-the package run, in how many files, and how often the room changes along the sequence of their
-first calls. --list prints that sequence, too.
+Prints, for fits of two estimators and for two runs of ``stablepred fit`` on a CSV file, how many
+functions of the package run, in how many files, and how often the folder changes along the sequence
+of their first calls. --list prints that sequence, too.
 
 A function is a function or method with a name; lambdas, comprehensions, class bodies and the top
-level of modules are not counted. A room is a folder directly under ``src/stablepred``, or a module
-that lies there itself. A function is counted at its first call, so each one once; the room changes
-where two that follow each other in this sequence are in different rooms. What runs during imports
-does not count: everything is imported, and fitted once, before.
+level of modules are not counted. A folder is one directly under ``src/stablepred``, or a module
+that lies there itself. A function is counted once, at its first call; the folder changes where two
+that follow each other in this sequence are in different folders. What runs during imports does not
+count: everything is imported, and fitted once, before.
 """
 
 import sys
@@ -53,7 +53,7 @@ def place(code: CodeType) -> str:
     return Path(code.co_filename).relative_to(ROOT).as_posix()
 
 
-def room(code: CodeType) -> str:
+def folder_of(code: CodeType) -> str:
     """The folder directly under the package, or the module that lies there itself."""
     return place(code).split("/")[0].removesuffix(".py")
 
@@ -94,8 +94,8 @@ def main(*options: str) -> None:
         for name, action in actions(Path(folder)).items():
             action()  # imports, and caches of scikit-learn and torch
             calls = first_calls(action)
-            rooms = [room(code) for code in calls]
-            changes = sum(a != b for a, b in pairwise(rooms))
+            folders = [folder_of(code) for code in calls]
+            changes = sum(a != b for a, b in pairwise(folders))
             files = len({code.co_filename for code in calls})
             print(f"{name:30}{len(calls):10}{files:10}{changes:10}")
             if "--list" in options:

@@ -110,12 +110,12 @@ def _summary(runs: pd.DataFrame) -> pd.DataFrame:
 def _drawbacks(summary: pd.DataFrame, rival: str) -> str:
     """Where `Stable` has a larger error of either kind than a rival."""
     errors = summary.set_index(["method", "setting", "n"])[list(ERRORS.values())]
-    larger = errors.loc[OURS] > errors.loc[rival]
-    found = [
-        f"{SETTINGS.get(setting, setting)}, n = {n} ({' and '.join(larger.columns[row])})"
-        for (setting, n), row in zip(larger.index, larger.to_numpy(), strict=True)
-        if row.any()
-    ]
+    larger = (errors.loc[OURS] > errors.loc[rival]).reset_index()
+    found = []
+    for row in larger.to_dict("records"):
+        if titles := [title for title in ERRORS.values() if row[title]]:
+            setting = SETTINGS.get(row["setting"], row["setting"])
+            found.append(f"{setting}, n = {row['n']} ({' and '.join(titles)})")
     where = "; ".join(found) if found else "none of the settings"
     return f"`{OURS}` has a larger error than `{rival}` in {where}."
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from stablepred.evaluation.metrics import rmse
 from stablepred.evaluation.references import ConstantPredictor
 from stablepred.exceptions import StablepredWarning
-from studies.methods import CONSTANT, fit
+from studies.methods import CONSTANT, Fitted, fit
 from studies.natural.methods import (
     COMPARED,
     FIRST_SEED_ONLY,
@@ -26,7 +26,14 @@ from studies.natural.methods import (
     make_method,
     settings,
 )
-from studies.natural.tables import BY_AGE, ENVIRONMENTS, MADE_UP, NATURAL, load_table
+from studies.natural.tables import (
+    BY_AGE,
+    ENVIRONMENTS,
+    MADE_UP,
+    NATURAL,
+    NaturalTable,
+    load_table,
+)
 from studies.records import Definition, Result
 
 NAME = "natural"
@@ -97,24 +104,39 @@ def run_case(definition: Definition) -> Result:
     own = np.flatnonzero(table.environment == case.environment)
     drawn = np.random.default_rng(case.seed).permutation(own)
     trained, left = np.sort(drawn[: case.most_rows]), drawn[case.most_rows or len(own) :]
-    train = Rows(case.environment, table.X.iloc[trained].reset_index(drop=True), table.y[trained])
-    fitted = fit(lambda: _make(case, train), train)
+    train = take_rows(table, case.environment, trained)
+    fitted = fit(lambda: make(case, train), train)
+    tests = [
+        name
+        for name, rows in ENVIRONMENTS[case.table].items()
+        if name != case.environment and rows >= LEAST_TESTED
+    ]
+    return measure(fitted, train, table, tests, left)
+
+
+def take_rows(table: NaturalTable, name: str, rows: NDArray[np.intp]) -> Rows:
+    """Some rows of a table as an environment."""
+    return Rows(name, table.X.iloc[rows].reset_index(drop=True), table.y[rows])
+
+
+def measure(
+    fitted: Fitted,
+    train: Rows,
+    table: NaturalTable,
+    tests: Iterable[str],
+    left: NDArray[np.intp] | None = None,
+) -> Result:
+    """Errors in the test environments, and in the rows ``left`` of the training environment."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StablepredWarning)  # values never seen in training
         probability = fitted.model.predict_proba(table.X)[:, 1]
-    tests = {
-        name: np.flatnonzero(table.environment == name)
-        for name, rows in ENVIRONMENTS[case.table].items()
-        if name != case.environment and rows >= LEAST_TESTED
-    }
+    rows = {name: np.flatnonzero(table.environment == name) for name in tests}
+    enough = left is not None and len(left) >= LEAST_TESTED
     return {
-        "errors": {name: rmse(table.y[i], probability[i]) for name, i in tests.items()},
-        "log-loss": {name: _log_loss(table.y[i], probability[i]) for name, i in tests.items()},
-        # Rows of the training environment that were not drawn, where they are enough for a test.
-        "error at home": rmse(table.y[left], probability[left])
-        if len(left) >= LEAST_TESTED
-        else None,
-        "rows": len(trained),
+        "errors": {name: rmse(table.y[i], probability[i]) for name, i in rows.items()},
+        "log-loss": {name: _log_loss(table.y[i], probability[i]) for name, i in rows.items()},
+        "error at home": rmse(table.y[left], probability[left]) if enough else None,
+        "rows": len(train.y),
         "rate": float(train.y.mean()),
         **_describe(fitted.model),
         "fit_seconds": round(fitted.seconds, 2),
@@ -122,7 +144,7 @@ def run_case(definition: Definition) -> Result:
     }
 
 
-def _make(case: Case, train: Rows) -> Any:
+def make(case: Case, train: Rows) -> Any:
     """The unfitted method, or the constant."""
     if case.method == CONSTANT:
         return ConstantPredictor(train)

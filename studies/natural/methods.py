@@ -31,6 +31,8 @@ def _registered(name: str) -> Method:
 DRO, DWR, SRDO = "DRO (chi²)", "LR + DWR", "LR + SRDO"
 FIELD = {DRO: _registered("dro_chi2"), DWR: _registered("dwr"), SRDO: _registered("srdo")}
 KNOWN = METHODS | FIELD
+# Methods that are given the labels of several training environments.
+WITH_LABELS, GROUP_DRO = "Stable (environments)", "group DRO"
 
 # On all rows, and in the quick version; with at most so many rows, the others as well.
 ON_ALL_ROWS = (CONSTANT, LR, CHOSEN_LR, BOOSTING, OURS)

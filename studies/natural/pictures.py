@@ -1,6 +1,6 @@
 """The picture of the study: change against LR per table and method."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from studies.methods import CHOSEN_LR, CONSTANT, LR, OURS
-from studies.natural.methods import DRO, DWR, SRDO
+from studies.natural.methods import DRO, DWR, GROUP_DRO, SRDO, WITH_LABELS
 from studies.natural.report import CHANGES, MEASURES, SIZES, WORSE, slug
 from studies.plots import POINTS, STYLES, add_legend, make_canvas
 
@@ -19,6 +19,8 @@ OWN_STYLES = {
     DRO: ("#8172b3", "v"),
     DWR: ("#da8bc3", "<"),
     SRDO: ("#dd8452", ">"),
+    GROUP_DRO: ("#8172b3", "v"),
+    WITH_LABELS: ("#4c72b0", "D"),
 }
 LINEAR = 0.01  # changes up to this are drawn to scale, larger ones by their logarithm
 TICKS = (-0.1, -0.03, -0.01, -0.005, 0, 0.005, 0.01, 0.03, 0.1, 0.3, 1)
@@ -29,14 +31,21 @@ def draw(means: pd.DataFrame, folder: Path) -> list[Path]:
     paths = []
     for size, title in SIZES.items():
         paths.append(folder / f"{slug(size)}-changes.png")
-        _draw_size(means[(means["size"] == size) & (means["method"] != LR)], title, paths[-1])
+        draw_size(means[means["size"] == size], f"with {title}", paths[-1])
     return paths
 
 
-def _draw_size(means: pd.DataFrame, title: str, path: Path) -> None:
+def draw_size(
+    means: pd.DataFrame, title: str, path: Path, measures: Collection[str] = tuple(MEASURES)
+) -> None:
+    """Change against LR of every method on every table, a panel per measure."""
+    means = means[means["method"] != LR]
     tables, methods = list(means["table"].unique()), list(means["method"].unique())
-    figure, grid = make_canvas(1, len(CHANGES), (13, 0.55 * len(tables) + 2.2))
-    for axes, (measure, column) in zip(grid, CHANGES.items(), strict=True):
+    figure, grid = make_canvas(
+        1, len(measures), (2 + 3.7 * len(measures), 0.55 * len(tables) + 2.2)
+    )
+    for axes, measure in zip(grid, measures, strict=True):
+        column = CHANGES[measure]
         for k, method in enumerate(methods):
             part = means[means["method"] == method].set_index("table").loc[tables]
             up = np.arange(len(tables)) + 0.7 * (k / max(len(methods) - 1, 1) - 0.5)
@@ -45,7 +54,7 @@ def _draw_size(means: pd.DataFrame, title: str, path: Path) -> None:
         axes.set_title(MEASURES[measure], fontsize=9, loc="left")
     for axes in grid[1:]:
         axes.tick_params(labelleft=False)
-    figure.suptitle(f"Change against LR with {title} (left is better)", x=0.01, ha="left")
+    figure.suptitle(f"Change against LR, {title} (left is better)", x=0.01, ha="left")
     add_legend(figure, grid[0])
     figure.savefig(path, dpi=130)
 

@@ -133,13 +133,13 @@ def page_parts(
         parts += [f"## With {title}"]
         for kind, part in rows[rows["size"] == size].groupby("tables", sort=False):
             parts += [f"### Mean over the {part['count'].max()} tables ({kind})"]
-            parts += [markdown(_format_summary(part))]
+            parts += [markdown(format_summary(part))]
         parts += [
             f"![Change against LR]({name})" for name in pictures if name.startswith(slug(size))
         ]
         for measure, column in CHANGES.items():
-            parts += [f"### Change of the {_title(measure)}, in thousandths"]
-            parts += [markdown(_matrix(means[means["size"] == size], column))]
+            parts += [f"### Change of the {measure_title(measure)}, in thousandths"]
+            parts += [markdown(matrix(means[means["size"] == size], column))]
     return parts
 
 
@@ -148,7 +148,8 @@ def slug(size: str) -> str:
     return size.replace(" ", "-")
 
 
-def _title(measure: str) -> str:
+def measure_title(measure: str) -> str:
+    """The name of a measure in headings."""
     return measure if measure == "log-loss" else f"{measure} error"
 
 
@@ -161,10 +162,11 @@ def _dropped_text(long: pd.DataFrame) -> str:
     )
 
 
-def _format_summary(part: pd.DataFrame) -> pd.DataFrame:
+def format_summary(part: pd.DataFrame) -> pd.DataFrame:
+    """The summary with numbers as text."""
     out = {"method": part["method"]}
     for measure, column in CHANGES.items():
-        out[_title(measure)] = part[column].map(_thousandths)
+        out[measure_title(measure)] = part[column].map(_thousandths)
     for column, title in WORSE_THAN.items():
         out[title] = part[column].map(percent)
     out["largest change"] = part["largest change of a table"].map(_thousandths)
@@ -172,7 +174,7 @@ def _format_summary(part: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(out)
 
 
-def _matrix(means: pd.DataFrame, column: str) -> pd.DataFrame:
+def matrix(means: pd.DataFrame, column: str) -> pd.DataFrame:
     """Tables by methods."""
     names, methods = means["table"].unique(), means["method"].unique()
     table = means.pivot(index="table", columns="method", values=column).loc[names, methods]

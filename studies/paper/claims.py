@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from studies.methods import BASELINES, DGBR, DLR, GBR, GBR_PAPER_ONE, LR, PAPER_ONE
+from studies.methods import DGBR, DLR, GBR, GBR_PAPER_ONE, LR, PAPER_ONE
 from studies.paper.figures import Figure, StrengthFigure
 from studies.paper.tables import by_seed, strengths_table
 from studies.records import Records
@@ -26,11 +26,7 @@ COMPARISONS = (
     (3, "more stable than", 2, "stability"),
     (3, "more precise than", 2, "average"),
 )
-TRENDS = {
-    "n": f"{DGBR}'s gain is larger at small n",
-    "p": f"{DGBR}'s gain is larger at large p",
-    "r": f"{DGBR}'s gain is larger at large r",
-}
+TRENDS = {"n": "small n", "p": "large p", "r": "large r"}
 FIXED = ("figure", "shift", "setting", "bias on", "stable", "n", "p", "r")
 COLUMNS = ["claim", "panel", "difference", "standard error", "verdict"]
 
@@ -64,27 +60,30 @@ def claims_table(runs: pd.DataFrame, four: tuple[str, ...] = LETTER) -> pd.DataF
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def gain(panel: pd.DataFrame, method: str = DGBR, others: tuple[str, ...] = BASELINES) -> pd.Series:
+def gain(panel: pd.DataFrame, method: str, others: tuple[str, ...]) -> pd.Series:
     """By how much a method's Average_Error is below the best of others, by seed."""
     best = min(others, key=lambda name: by_seed(panel, name, "average").mean())
     return by_seed(panel, best, "average") - by_seed(panel, method, "average")
 
 
-def trends_table(runs: pd.DataFrame) -> pd.DataFrame:
+def trends_table(runs: pd.DataFrame, four: tuple[str, ...] = LETTER) -> pd.DataFrame:
     """Is the gain larger where n is small, where p is large and where r is large?
 
     Compared are the ends of each series of panels of a figure that differ in nothing else.
     """
     rows = []
     panels = runs.drop_duplicates("panel").set_index("panel")
-    for axis, claim in TRENDS.items():
+    for axis, where in TRENDS.items():
+        claim = f"{four[-1]}'s gain is larger at {where}"
         others = [name for name in FIXED if name != axis]
         for _, series in panels.groupby(others, sort=False):
             if series[axis].nunique() < 2:
                 continue
             low, high = series[axis].idxmin(), series[axis].idxmax()
             more, less = (low, high) if axis == "n" else (high, low)
-            gains = [gain(runs[runs["panel"] == name]) for name in (more, less)]
+            gains = [
+                gain(runs[runs["panel"] == name], four[-1], four[:-1]) for name in (more, less)
+            ]
             rows.append(_row(claim, f"{more} against {less}", gains[0] - gains[1]))
     return pd.DataFrame(rows, columns=COLUMNS)
 
@@ -93,7 +92,7 @@ def join_trends(
     runs: pd.DataFrame | None, figures: Sequence[Figure], seeds: Sequence[int], records: Records
 ) -> pd.DataFrame:
     """The trends over panels, and those over the strengths of L_mix."""
-    found = [] if runs is None else [trends_table(runs)]
+    found = [] if runs is None else [trends_table(runs, four) for four in (LETTER, LIBRARY)]
     found += [
         strengths_claims(figure, seeds, records)
         for figure in figures

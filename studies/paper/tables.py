@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from stablepred.evaluation.shrinkage import least_shrunk
+from stablepred.worlds.synthetic import SyntheticWorld
 from studies.methods import (
     COMPARED,
     CONSTANT,
@@ -60,7 +61,7 @@ def describe(panel: Panel) -> dict[str, Any]:
     return {
         "figure": panel.name.rstrip(ascii_lowercase),
         "panel": panel.name,
-        "shift": "P(Y|V)" if world.shift == "y_given_v" else "P(V|S)",
+        "shift": _shift(world),
         "setting": SETTINGS[world.setting],
         "bias on": world.bias_on or "Z(S)",
         "stable": world.stable,
@@ -68,6 +69,12 @@ def describe(panel: Panel) -> dict[str, Any]:
         "p": world.n_features,
         "r": panel.train_bias,
     }
+
+
+def _shift(world: SyntheticWorld) -> str:
+    if world.shift == "y_given_v":
+        return "P(Y|V)"
+    return "P(V|S)" if world.mediator == "binary" else "P(V|S), integer Z"
 
 
 def _numbers(result: Result) -> dict[str, Any]:
@@ -234,13 +241,20 @@ def noisy_share(result: Result, stable_features: Sequence[str]) -> float:
     return noisy / total if total > 0 else float("nan")
 
 
+def noisy_shares(
+    figure: EmbeddingFigure, method: str, seeds: Sequence[int], records: Records
+) -> np.ndarray:
+    """The share of the noisy features in A^(1), by seed."""
+    (panel,) = figure.panels
+    results = [records[run_definition(panel, seed, method)] for seed in seeds]
+    return np.array([noisy_share(r, panel.world.stable_features) for r in results])
+
+
 def shares_table(figure: EmbeddingFigure, seeds: Sequence[int], records: Records) -> pd.DataFrame:
     """Mean share of the noisy features in A^(1), with its half-width, by method."""
-    (panel,) = figure.panels
     rows = []
     for method in ENCODERS:
-        results = [records[run_definition(panel, seed, method)] for seed in seeds]
-        shares = np.array([noisy_share(r, panel.world.stable_features) for r in results])
+        shares = noisy_shares(figure, method, seeds, records)
         if np.isfinite(shares).any():
             rows.append((method, *mean_interval(shares[np.isfinite(shares)])))
     return pd.DataFrame(rows, columns=["method", "mean", "half"])

@@ -79,7 +79,9 @@ class PeersStudy(Study):
 def _ranking_text(means: pd.DataFrame) -> str:
     """In how many worlds ``stable`` comes first, and which method is first in the others."""
     rivals = means[means["method"] != ORACLE].groupby("world", sort=False)
-    best = {str(world): own.loc[own["Average_Error"].idxmin(), "method"] for world, own in rivals}
+    best = {
+        str(world): str(own.set_index("method")["Average_Error"].idxmin()) for world, own in rivals
+    }
     others = [f"`{method}` in {world}" for world, method in best.items() if method != OURS]
     text = f"`{OURS}` has the smallest Average_Error in {len(best) - len(others)} of {len(best)}"
     return f"{text} worlds{'; ' if others else ''}{', '.join(others)}."

@@ -7,6 +7,7 @@ import pytest
 from stablepred import load
 from stablepred.cli.fit import _describe_use
 from stablepred.cli.guard import in_options
+from stablepred.data import SyntheticWorld
 
 ARGUMENTS = ("--target", "bought", "--method", "lr")
 
@@ -50,7 +51,7 @@ def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
     out, estimator = fitted(run, tmp_path, customers(120))
     assert type(estimator).__name__ == "StableClassifier"
     assert "Effect on the target with the other features balanced" in out
-    assert f"uses {estimator.decision_.chosen}: {estimator.decision_.reason}\n" in out
+    assert f"uses {estimator.decision_.chosen}. {estimator.decision_.reason}\n" in out
     assert "the model uses " in out
     for verdict in set(estimator.variables_["verdict"]):
         assert f" {verdict} " in out
@@ -292,3 +293,27 @@ def test_numbers_are_cut_if_the_method_is_told_to(run, customers, tmp_path):
         assert estimator.feature_names_in_[0].startswith("age>")
     _, estimator = fitted(run, tmp_path, customers(120), "--method", "lr", "--force")
     assert estimator.feature_names_in_[0] == "age"
+
+
+def test_by_names_the_training_environments(run, tmp_path):
+    world = SyntheticWorld("s_indep_v", 10)
+    parts = [world.sample(200, bias_rate=r, random_state=0) for r in (0.65, 0.85)]
+    rows = [part.X.assign(y=part.y, region=k) for part, k in zip(parts, "ab", strict=True)]
+    pd.concat(rows).to_csv(tmp_path / "t.csv", index=False)
+    answer = run("fit", tmp_path / "t.csv", "--target", "y", "--by", "region", "-o", tmp_path / "m")
+    assert answer.code == 0, answer.err
+    assert "training environments by region: a (200 rows), b (200 rows)" in answer.out
+    model = load(tmp_path / "m").estimator
+    assert "invariance" in model.variables_
+    assert "region" not in list(model.feature_names_in_)
+    answer = run("fit", tmp_path / "t.csv", "--target", "y", "--by", "regio", "-o", tmp_path / "n")
+    assert answer.code == 2
+    assert "'region'" in answer.err
+
+
+def test_by_is_refused_for_methods_of_one_environment(run, tmp_path, customers):
+    customers(60).to_csv(tmp_path / "t.csv", index=False)
+    options = ("--target", "bought", "--by", "job", "--method", "gbr", "-o", tmp_path / "m")
+    answer = run("fit", tmp_path / "t.csv", *options)
+    assert answer.code == 2
+    assert "--drop job" in answer.err

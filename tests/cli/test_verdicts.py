@@ -93,3 +93,31 @@ def test_on_the_world_of_the_demo_the_model_is_recommended(run, tmp_path):
     tests = [tmp_path / f"{name}.csv" for name in ("low", "middle", "high")]
     out = run("evaluate", tmp_path / "model", *tests).out
     assert "Use StableClassifier: it is more accurate than logistic regression" in out
+
+
+def test_all_commands_take_a_model_of_columns_as_they_come(run, train, test_table, tmp_path):
+    by, page, screened = ("--by", "region"), tmp_path / "page.html", tmp_path / "model"
+    run("fit", train, "--target", "bought", "--drop", "region", "--cv", 0, "-o", screened)
+    for command in (
+        ("evaluate", screened, test_table),
+        ("evaluate", screened, test_table, *by),
+        ("stress", screened, test_table),
+        ("report", screened, test_table, *by, "-o", page),
+        ("predict", screened, test_table, "-o", tmp_path / "predictions.csv"),
+    ):
+        answer = run(*command)
+        assert answer.code == 0, answer.err
+    assert load(screened).environment("all", pd.read_csv(test_table)).X["job"].dtype == "category"
+
+
+def test_environments_of_few_rows_do_not_hide_what_the_others_show(run, model, customers, tmp_path):
+    frame = customers(300, seed=2)
+    frame.loc[:9, "region"] = "island"
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    command = ("evaluate", model, tmp_path / "table.csv", "--by", "region")
+    line = "left out, under 30 rows: island (10 rows); --min-rows 1 takes them in"
+    assert line in run(*command).out.splitlines()
+    assert "island    " in run(*command, "--min-rows", 1).out
+    frame.loc[20:, "region"] = "north"  # only one environment would remain
+    frame.to_csv(tmp_path / "table.csv", index=False)
+    assert "island    " in run(*command).out

@@ -14,7 +14,7 @@ import pytest
 
 from stablepred import Dichotomizer
 from stablepred.data import count_patterns
-from stablepred.exceptions import InputError
+from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.engines import open_frame
 
 duckdb = pytest.importorskip("duckdb", reason="the extra 'tables' is not installed")
@@ -382,3 +382,19 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(InputError, match=rf"needs {package}, .*pip install 'stablepred\[tables\]'"):
         count_patterns(tmp_path / "rows.parquet", "bought")
+
+
+def test_marks_in_a_csv_file_that_can_be_read_in_two_ways_are_refused_or_said(tmp_path):
+    path = tmp_path / "table.csv"
+
+    def count(*values):
+        path.write_text("a,y\n" + "".join(f"{v},{k % 2}\n" for k, v in enumerate(values * 5)))
+        return sorted(set(count_patterns(path, "y").X["a"]))
+
+    with pytest.raises(InputError, match=r"'a' has numbers that can be read in two ways.*features"):
+        count("1.234", "999")
+    assert count("1.234", "9.5", "7") == [1.234, 7, 9.5]  # 9.5 is no thousand
+    with pytest.warns(TableWarning, match="they may be thousands: a"):
+        assert count("1.234", "1.567", "2.345") == [1.234, 1.567, 2.345]
+    with pytest.warns(TableWarning, match="begin with 0, as codes do: a"):
+        assert count("007", "12", "008") == [7, 8, 12]

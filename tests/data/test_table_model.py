@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from stablepred import GBRClassifier, environment_errors, load
+from stablepred import GBRClassifier, StableClassifier, environment_errors, load
 from stablepred.data import Environment, TableEncoder, TableModel, fit_table
 from stablepred.exceptions import InputError, ModelFileError, TableWarning
 from stablepred.io import atomic
@@ -54,6 +54,16 @@ def test_a_model_of_raw_rows_can_be_judged_across_environments(model, frame):
     assert isinstance(encoded, Environment)
     raw = environment_errors(model, Raw)["raw"]
     assert raw == environment_errors(model.estimator, encoded)["encoded"]
+
+
+def test_a_model_that_encodes_the_columns_itself_is_judged_on_strings_and_missing_values(frame):
+    rows = frame.assign(age=frame["age"].where(frame["age"] < 70))
+    model = fit_table(rows, "bought", StableClassifier(random_state=0))
+    environment = model.environment("raw", rows)
+    assert environment.X["job"].tolist() == frame["job"].tolist()
+    error = environment_errors(model.estimator, environment)["raw"]
+    gap = model.predict_proba(rows)[:, 1] - (frame["bought"] == "yes")
+    assert error == pytest.approx(np.sqrt(np.mean(gap**2)))
 
 
 def test_base_rate_and_rows_are_those_of_training(model, frame):
@@ -187,17 +197,6 @@ def test_an_estimator_that_takes_tables_gets_numbers_and_categories(frame):
         assert model.summary()["features"] == ["age", "job", "code"]
         model.check_stored()
     assert not fit_table(frame, "bought", TakesTables(), overlap=0.1).typed
-
-
-def test_categories_and_missing_numbers_make_an_environment_for_an_estimator_of_tables(frame):
-    gaps = frame.assign(age=frame["age"].where(frame["age"] > 25))
-    model = fit_table(gaps, "bought", TakesTables())
-    environment = model.environment("gaps", gaps)
-    assert environment.X["age"].isna().any()
-    assert isinstance(environment.X["job"].dtype, pd.CategoricalDtype)
-    rate = model.predict_proba(gaps)[:, 1]
-    expected = np.sqrt(np.mean((rate - (gaps["bought"] == "yes")) ** 2))
-    assert environment_errors(model.estimator, environment)["gaps"] == pytest.approx(expected)
 
 
 def test_numbers_are_kept_unless_the_estimator_cuts_them(frame):

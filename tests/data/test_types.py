@@ -142,6 +142,8 @@ def test_true_and_1_in_one_column_are_two_values_in_any_order():
 def test_booleans_may_come_as_0_and_1_and_the_other_way_round():
     assert encode([True, False], ["1", "0"])[0] == {"a": [1, 0]}
     assert encode(["0", "1"], [True, False])[0] == {"a": [1, 0]}
+    mixed = pd.Series([1, True, False, 0], dtype=object)
+    assert encode(mixed)[0] == {"a": [1, 1, 0, 0]}
 
 
 def test_other_numbers_in_a_column_of_0_and_1_are_warned_of():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -82,6 +83,7 @@ def variants():
         "unused levels": X.astype({"city": cities}),
         "text": X.astype({"city": str}),
         "polars": pl.from_pandas(X.assign(city=X["city"].astype(str))),
+        "pyarrow": pa.Table.from_pandas(X, preserve_index=False),
     }
 
 
@@ -129,7 +131,7 @@ def test_missing_values_in_an_array_are_taken_as_they_are():
 def test_dates_are_refused_with_advice(name):
     X, *_ = make_table()
     X["since"] = pd.date_range("2020-01-01", periods=N)
-    with pytest.raises(InputError, match=r"'since' holds dates.*year, month"):
+    with pytest.raises(InputError, match=r"'since' holds.*year.*X.drop\(columns=\['since'\]\)"):
         fit(name, X)
     X["since"] = X["since"].dt.strftime("%Y-%m-%d")
     with pytest.raises(InputError, match=r"'since' holds dates.*year, month"):
@@ -173,9 +175,12 @@ def test_a_table_of_such_columns_alone_is_refused():
 
 X_SMALL = np.random.default_rng(0).normal(size=(120, 2))
 BAD_OUTCOMES = {
-    "a number": (StableClassifier(), np.linspace(0, 1, 120), "continuous"),
+    "a number": (StableClassifier(), np.linspace(0, 1, 120), "continuous.*StableRegressor"),
     "60 classes": (StableClassifier(), np.arange(120) % 60, "60 classes, more than 50.*Regressor"),
     "one class": (StableClassifier(), np.ones(120, int), "only one class"),
+    "zeros": (StableRegressor(), np.zeros(120), "0 in every row"),
+    "dates": (StableRegressor(), np.arange(120).astype("datetime64[D]"), "not text or dates"),
+    "mixed classes": (StableClassifier(), np.array([1, "a"] * 60, dtype=object), "mixes strings"),
     "a constant": (StableRegressor(), np.full(120, 3.5), "3.5 in every row"),
     "nearly constant": (StableRegressor(), np.full(120, 1e9) + 1e-9, "in every row"),
     "words": (StableRegressor(), np.array(["a", "b"] * 60), "numbers for a regressor"),
@@ -191,6 +196,11 @@ def test_an_outcome_that_cannot_be_learned_is_refused_with_the_reason(kind):
     model, y, message = BAD_OUTCOMES[kind]
     with pytest.raises(ValueError, match=message):
         clone(model).fit(X_SMALL, y)
+
+
+def test_names_of_columns_that_repeat_are_refused():
+    with pytest.raises(InputError, match="names of columns repeat: a"):
+        StableClassifier().fit(pd.DataFrame(X_SMALL, columns=["a", "a"]), np.arange(120) % 2)
 
 
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from stablepred._random import child_seed
+from studies.methods import REFERENCES
 from studies.paper.panels import LINE
 
 # Average_Error and slope over the test environments by method.
@@ -20,6 +21,9 @@ LEVELS = {
     "DGBR (paper, intercept)": (0.34, 0.5),
     "constant": (0.49, 0.0),
     "oracle": (0.22, 0.01),
+    "oracle (chosen penalty)": (0.22, 0.01),
+    "oracle (network)": (0.21, 0.01),
+    "floor": (0.18, 0.005),
 }
 
 
@@ -44,7 +48,7 @@ def fake_run(definition):
         return {"expected": {str(p): np.linspace(1, 0, n).tolist() for p in definition["features"]}}
     panel, seed = definition["panel"], definition["seed"]
     if definition["kind"] == "references":
-        found = {k: fake_errors(k, seed, panel["test_biases"]) for k in ("constant", "oracle")}
+        found = {k: fake_errors(k, seed, panel["test_biases"]) for k in REFERENCES}
         ends = found["constant"], fake_errors("LR", seed, panel["test_biases"])
         line = {
             title: np.interp(LINE, [0, 1], [end[error] for end in ends]).tolist()

@@ -92,7 +92,7 @@ def test_a_gap_is_undefined_where_lr_is_not_clearly_worse_than_the_oracle():
 
 
 def test_the_runs_table_has_a_row_per_panel_seed_and_method(runs, panels):
-    assert len(runs) == len(panels) * len(SEEDS) * 13
+    assert len(runs) == len(panels) * len(SEEDS) * 16
     assert runs["average"].notna().all()
     first = runs.iloc[0]
     assert (first["figure"], first["panel"]) == ("figure-4", "figure-4a")
@@ -115,7 +115,7 @@ def test_the_summary_ends_with_lr_shrunk_to_the_stability_of_dgbr(runs, lines):
 
 def test_curves_have_a_point_per_method_and_environment(runs):
     curves = curves_table(runs[runs["panel"] == "figure-4a"])
-    assert len(curves) == 13 * 9
+    assert len(curves) == 10 * 9
     assert sorted(curves["environment"].unique()) == [k / 10 for k in range(1, 10)]
 
 
@@ -159,15 +159,17 @@ def test_the_librarys_methods_are_judged_in_a_table_of_their_own(runs):
 def test_trends_compare_the_ends_of_series_that_differ_in_one_thing(runs):
     trends = trends_table(runs)
     where = trends.groupby("claim")["panel"].apply(list)
-    at_small_n = where["DGBR's gain is larger at small n"]
+    at_small_n = where["DGBR (paper, intercept)'s gain is larger at small n"]
     assert at_small_n[:3] == [
         "figure-4a against figure-4g",
         "figure-4b against figure-4h",
         "figure-4c against figure-4i",
     ]
     assert "figure-6a against figure-6c" in at_small_n
-    assert "figure-4c against figure-4a" in where["DGBR's gain is larger at large r"]
-    assert where["DGBR's gain is larger at large p"] == ["assumption-1h against assumption-1e"]
+    deep = "DGBR (paper, intercept)"
+    assert "figure-4c against figure-4a" in where[f"{deep}'s gain is larger at large r"]
+    at_large_p = where[f"{deep}'s gain is larger at large p"]
+    assert at_large_p == ["assumption-1h against assumption-1e"]
     # The made-up errors are the same everywhere.
     assert set(trends["verdict"]) == {"undecided"}
 
@@ -192,23 +194,24 @@ def test_a_bar_is_reached_missed_or_undefined():
 
 def test_every_panel_has_the_bars_that_apply_to_it(runs, lines):
     bars = bars_table(runs, lines)
-    needed = bars[bars["bar"] == "both gaps closed"].set_index("panel")["needed"]
-    assert "figure-4a" not in needed
-    assert needed["figure-4d"] == needed["figure-4h"] == 0.85
-    assert needed["figure-4f"] == 0.75
-    assert needed["assumption-1c"] == needed["assumption-1h"] == 0.95
-    assert needed["assumption-1i"] == 0.75
-    assert needed["assumption-1m"] == 0.8
-    assert "figure-6b" not in needed
+    ours, deep = (
+        bars[bars["bar"] == f"{method}: both gaps closed"].set_index("panel")["needed"]
+        for method in ("Stable", "DGBR")
+    )
+    assert set(ours) == {0.85}
+    assert {"figure-4a", "figure-6b", "assumption-1m"} <= set(ours.index)
+    assert deep.to_dict() == {"figure-4d": 0.7} | {f"assumption-1{k}": 0.9 for k in "abc"}
     verdicts = bars[bars["bar"] == "F1 of stable_features_"].set_index("panel")["reached"]
     assert list(verdicts.index) == [f"assumption-1{letter}" for letter in "abcdefghijklmn"]
     assert set(verdicts) == {"yes"}
     oracle = bars[bars["bar"] == "Stable below oracle (Average_Error)"]
     assert set(oracle["reached"]) == {"yes"}
+    near = bars[bars["bar"].str.startswith("GBR (paper, intercept) within")]
+    assert set(near["reached"]) == {"no"}
     shares = bars[bars["bar"].str.startswith("least effective")]
     assert set(shares["reached"]) == {"no"}
-    lowest = bars[bars["bar"] == "Stable below LR, DLR, GBR (Stability_Error)"]
-    assert "figure-6a" in set(lowest["panel"])
+    lowest = bars[bars["bar"] == "Stable below LR, DLR, GBR, DGBR (Stability_Error)"]
+    assert set(lowest["panel"]) == {f"figure-4{letter}" for letter in "abcdefghi"}
     assert lowest["standard error"].notna().all()
 
 

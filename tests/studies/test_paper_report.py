@@ -11,6 +11,7 @@ from stablepred import __version__
 from stablepred.cli import app
 from stablepred.exceptions import StablepredWarning
 from studies import plots
+from studies.methods import GRIDS
 from studies.paper import PaperStudy
 from studies.paper.page import elapsed
 from studies.tables import duration, markdown
@@ -41,7 +42,7 @@ def whole(tmp_path_factory):
 def test_the_whole_paper_gives_every_figure(whole):
     folder, output = whole
     drawn = {path.stem for path in folder.glob("*.png")}
-    curves = [f"figure-{k}" for k in range(4, 11)] + ["assumption-1"]
+    curves = [f"figure-{k}" for k in range(4, 11)] + ["assumption-1", "literal-mediator"]
     expected = {*curves, *(f"{name}-summary" for name in curves)}
     assert drawn == expected | {"figure-3", "figure-11", "figure-12"}
     for name in ("figure-3", "figure-11", "figure-12"):
@@ -69,15 +70,15 @@ def test_tables_are_there_as_markdown_and_as_csv(whole):
     for title in ("## Bars", "## The paper's claims", "## All panels", "## Tuned"):
         assert title in text
     panels = pd.read_csv(folder / "paper-panels.csv")
-    assert len(panels) == (9 + 3 + 5 * 3 + 14) * 9
+    assert len(panels) == (9 + 3 + 5 * 3 + 14 + 3) * 17
     assert set(pd.read_csv(folder / "paper-claims.csv")["verdict"]) == {"holds", "does not hold"}
     trends = pd.read_csv(folder / "paper-trends.csv")
     assert "Average_Error falls, then rises as λ1 grows" in set(trends["claim"])
     bars = pd.read_csv(folder / "paper-bars.csv")
     assert "figure-5a" not in set(bars["panel"])  # it is 4h
     tuned = pd.read_csv(folder / "paper-tuned.csv")
-    assert len(tuned) == 8 * 6  # of the paper, n = 2000
-    assert set(tuned["n"]) == {2000}
+    assert len(tuned) == (9 + 1 + 5 + 3) * len(GRIDS)
+    assert set(tuned["n"]) == {1000, 2000, 4000}
 
 
 def test_a_finished_run_is_drawn_again_from_its_records_alone(whole, monkeypatch):
@@ -115,9 +116,9 @@ def test_a_damaged_record_is_computed_again(tmp_path, monkeypatch):
     path = tmp_path / "paper" / "records.jsonl"
     path.write_text(path.read_text()[:-40])
     computed.clear()
-    with pytest.warns(StablepredWarning, match="line 7: not a complete record"):
+    with pytest.warns(StablepredWarning, match="line 12: not a complete record"):
         assert reproduce(*arguments).exit_code == 0
-    assert computed == ["DGBR (paper)"]
+    assert computed == ["DGBR (paper, intercept)"]
 
 
 def test_a_folder_that_cannot_be_written_is_named_before_anything_is_run(tmp_path, monkeypatch):

@@ -24,10 +24,9 @@ from stablepred._validation import (
     fit_atomically,
     validate,
 )
-from stablepred.baselines.linear import (
+from stablepred.baselines.linear import LinearClassifier, LinearRegressor
+from stablepred.baselines.minimax import (
     Fit,
-    LinearClassifier,
-    LinearRegressor,
     Loss,
     check_solver,
     fit_worst_case,

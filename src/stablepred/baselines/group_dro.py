@@ -18,7 +18,8 @@ from stablepred._validation import (
     fit_atomically,
     validate,
 )
-from stablepred.baselines.linear import LinearClassifier, check_solver, fit_worst_case, log_loss
+from stablepred.baselines.linear import LinearClassifier
+from stablepred.baselines.minimax import check_solver, fit_worst_case, log_loss
 from stablepred.baselines.rows import check_both_classes, distinct_rows, encode_environments
 from stablepred.baselines.worst_case import Capped
 from stablepred.io.save import storable
@@ -32,7 +33,8 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
     Parameters
     ----------
     adjustment : float, default=0.0
-        Small environments count for more: C / sqrt(n) in the paper, for all n rows together.
+        ``adjustment / sqrt(share of the rows)`` is added to the loss of every environment, so that
+        small ones count for more. In the paper's notation it is C / sqrt(n), n all rows together.
     l2 : float, default=1e-6
         Penalty on the squared coefficients of the standardised columns.
     max_iter, tol : int and float

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 # Every command in one line; the module of its name has the function of its name.
 COMMANDS = {
     "demo": "Train all methods in one environment and compare them in nine others.",
-    "fit": "Train a model on one table, so that it predicts as well in other environments.",
+    "fit": "Train a model on one table, to be used in other environments, too.",
     "predict": "Predict for new rows: one line per row, in order.",
     "evaluate": "Measure the error in each environment, its average and its spread.",
     "compare": "Train many methods on one table and compare their errors in other environments.",
@@ -48,7 +48,7 @@ app = typer.Typer(name="stablepred", cls=Commands, no_args_is_help=True, **LOOKS
 def main() -> None:
     """Stable prediction across unknown environments.
 
-    Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 141 nobody reads the output.
+    Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 141 the output's reader is gone.
     """
 
 

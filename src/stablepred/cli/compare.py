@@ -21,7 +21,7 @@ def compare(
     by: options.By = None,
     drop: options.Drop = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names with commas between them; all without this option.")
+        str | None, typer.Option(help="Names, separated by commas; all if not given.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -42,6 +42,7 @@ def compare(
     """
     import stablepred
     from stablepred._extras import require
+    from stablepred.cli.tables import new_file, write_csv
 
     if output is not None:
         require("matplotlib", "the picture in the folder")  # before any work is done
@@ -50,14 +51,16 @@ def compare(
             "there is nothing to test on. Give a second file, or name a column with --by."
         )
     checkpoint = None if output is None else _open_folder(output, force=force)
-    trained, labels = _read(train, target, by, drop)
+    (X, column), labels = _read(train, target, by, drop)
+    outcome = _learn_outcome(column)
+    trained = X, outcome.encode(column)
     others: dict[str, Any] | None = None
     if tests:
-        same = [path.name for path in tests]
-        others = {
-            p.name if same.count(p.name) == 1 else str(p): _read(p, target, None, drop, by)[0]
-            for p in tests
-        }
+        same, others = [path.name for path in tests], {}
+        for p in tests:
+            (features, column), _ = _read(p, target, None, drop, by)
+            name = p.name if same.count(p.name) == 1 else str(p)
+            others[name] = features, outcome.encode(column)
     chosen = None if methods is None else [name.strip() for name in methods.split(",")]
     run: dict[str, Any] = {"methods": chosen, "random_state": seed, "checkpoint": checkpoint}
     with working("fitting the methods"):
@@ -68,9 +71,10 @@ def compare(
             groups = {g: (X[labels == g], y[labels == g]) for g in sorted(set(labels))}
             found = stablepred.compare(groups, leave_one_out=True, **run)
     if output is not None:
-        found.table.to_csv(output / TABLE)
-        found.errors.to_csv(output / ERRORS, index_label="method")
-        found.plot().savefig(output / PICTURE, dpi=150)
+        write_csv(found.table, output / TABLE, force=True)
+        write_csv(found.errors, output / ERRORS, force=True, index_label="method")
+        with new_file(output / PICTURE, force=True) as temporary:
+            found.plot().savefig(temporary, dpi=150)
     _show(found)
     if output is not None:
         say(f"written: {output} ({TABLE}, {ERRORS}, {PICTURE})")
@@ -98,7 +102,7 @@ def _read(
     drop: Sequence[str] | None,
     left_out: str | None = None,
 ) -> tuple[tuple[Any, Any], Any]:
-    """Features and outcome of a file, and the environment of every row if a column names it."""
+    """Features and raw outcome of a file, and the environment of every row if a column names it."""
     import numpy as np
 
     from stablepred.cli.tables import opened, read, select_columns
@@ -119,28 +123,19 @@ def _read(
         for name, rows in groups.rows.items():
             labels[rows] = name
         frame, labels = frame[labels != ""], labels[labels != ""]
-    y = _outcome(frame[target])
+    y = frame[target]
     return (frame.drop(columns=[target, *({by, left_out} & set(frame.columns))]), y), labels
 
 
-def _outcome(column: Any) -> Any:
-    """Numbers where the outcome has more than two, else its two values as text."""
-    import numpy as np
-
-    from stablepred.exceptions import InputError
+def _learn_outcome(column: Any) -> Any:
+    """How the outcome is read in all files: as a number where it has more than two values."""
     from stablepred.tables.learning import number_style
+    from stablepred.tables.target import learn_target
     from stablepred.tables.types import to_categories, to_text
 
-    found = to_categories(column)
-    if found.missing.any():
-        raise InputError(
-            f"target {column.name!r} is missing in {int(found.missing.sum())} rows. Leave them out."
-        )
-    if len(found.values) > 2:
-        _, numbers, _ = number_style(column, to_text(column))
-        if numbers.finite.all():
-            return numbers.values
-    return np.array(found.values, dtype=object)[found.codes]
+    several = len(to_categories(column).values) > 2
+    number = several and bool(number_style(column, to_text(column))[1].finite.all())
+    return learn_target(column, number=number or None)
 
 
 def _show(found: Any) -> None:

@@ -36,6 +36,7 @@ def demo(
 
     Example: stablepred demo --rate 0.65
     """
+    from stablepred.cli.tables import new_file, write_csv
     from stablepred.evaluation.reports import stability_report
     from stablepred.validation.environments import RATES
     from stablepred.worlds.synthetic import SyntheticWorld
@@ -58,8 +59,9 @@ def demo(
     errors = _in_order(report.comparison.errors)
     training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
     title = f"Trained on {training}, tested on r = .1 to .9"
-    errors.to_csv(output / "errors.csv", index_label="method")
-    _plot(report, title, output / "errors.png")
+    write_csv(errors, output / "errors.csv", force=True, index_label="method")
+    with new_file(output / "errors.png", force=True) as temporary:
+        _plot(report, title, temporary)
     report.to_html(output / "report.html")
     say(f"\n{title}\n")
     short = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))

@@ -15,6 +15,7 @@ def evaluate(
     target: options.Target = None,
     by: options.By = None,
     bins: options.Bins = None,
+    min_rows: options.MinRows = 30,
     against: options.Against = None,
     max_stability: Annotated[
         float | None,
@@ -39,7 +40,9 @@ def evaluate(
 
     check_file(output, force=force)
     comparing = "" if max_stability is None else "--max-stability"
-    loaded = load_environments(model, tables, target, by, bins, comparing=comparing)
+    loaded = load_environments(
+        model, tables, target, by, bins, comparing=comparing, min_rows=min_rows
+    )
     with warnings_as_lines(), working("resampling rows for the intervals"):
         errors, verdict = _errors(loaded, seed)
     write_csv(errors, output, force=force, index_label="environment")

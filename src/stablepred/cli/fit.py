@@ -1,5 +1,6 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,17 +24,21 @@ def fit(
     method: Annotated[
         options.Method,
         typer.Option(
-            help="stable uses the features that can be relied on; gbr and dgbr are the paper's "
+            help="stable leaves out what cannot be relied on; gbr and dgbr are the paper's "
             "(dgbr-paper to the letter), lr and dlr their counterparts without balancing."
         ),
     ] = "stable",
     settings: options.Set = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Search a small grid on environments made of the table.")
+        bool, typer.Option("--tune", help="Search a small grid on environments made from it.")
     ] = False,
     drop: options.Drop = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Column that tells training environments apart (stable only)."),
+    ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="Value of the target that is 1; else the last one sorted.")
+        str | None, typer.Option(help="Value of the target that is 1; by default the last one.")
     ] = None,
     overlap: options.Overlap = None,
     cv: Annotated[
@@ -49,10 +54,11 @@ def fit(
     ] = False,
     force: options.Force = False,
 ) -> None:
-    """Train a model on one table, so that it predicts as well in other environments.
+    """Train a model on one table, to be used in other environments, too.
 
     Columns are taken as they come: numbers stay numbers, strings become one 0/1 feature per value,
-    many missing values get a feature of their own. The encoding is stored with the model. A
+    many missing values get a feature of their own. The encoding is stored with the model. With --by
+    the environments of the training table are held out in turn, and their column is no feature. A
     long fit of gbr, dgbr or dlr keeps a checkpoint beside the output, to go on from with --resume.
 
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
@@ -62,6 +68,11 @@ def fit(
     from stablepred.io.checkpoint import KeptFile
     from stablepred.tables.table_model import check_model_folder, encode_table
 
+    if by is not None and method != "stable":
+        raise options.UsageError(
+            f"--method {method} learns from one environment; --by is for stable. Leave the column "
+            f"out with --drop {shlex.quote(by)}, or use --method stable."
+        )
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
     check_model_folder(output, force=force)
@@ -76,6 +87,7 @@ def fit(
         )
     with _resumable(checkpoint, resume=resume, force=force):
         given: dict[str, Any] = {"positive": positive, "skip_missing_target": skip_missing_target}
+        given["environment"] = by
         with opened(table) as file:
             columns, dropped = select_columns(file, drop, target)
             encoded = None
@@ -84,7 +96,7 @@ def fit(
             if encoded is None:
                 frame = read(file, columns)
                 if method == "stable":
-                    estimator = _for_target(estimator, frame[target], given)
+                    estimator = _for_target(estimator, frame[target], positive)
                 with warnings_as_lines(), working("encoding columns"):
                     encoded = encode_table(
                         frame, target, estimator=estimator, overlap=overlap, **given
@@ -145,14 +157,13 @@ def _count(file: Any, columns: list[str], target: str, positive: str | None, est
         return encode_counted(file, columns, target, positive, estimator.dichotomize)
 
 
-def _for_target(estimator: Any, outcome: Any, given: dict[str, Any]) -> Any:
+def _for_target(estimator: Any, outcome: Any, positive: str | None) -> Any:
     """The same method for a number, if the outcome is one."""
     from stablepred import StableRegressor
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
-    if given["skip_missing_target"]:
-        outcome = outcome[~is_missing(outcome)]
-    if not isinstance(learn_target(outcome, given["positive"]), NumberTarget):
+    known = outcome[~is_missing(outcome)]  # others are refused or left out later
+    if not isinstance(learn_target(known, positive), NumberTarget):
         return estimator
     return StableRegressor(**estimator.get_params(deep=False))
 
@@ -209,7 +220,7 @@ def _describe_model(model: Any) -> None:
         say(f"effective sample size: {rows} ({report.effective_share:.1%})")
     if hasattr(estimator, "variables_"):
         show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
-        say(f"uses {estimator.decision_.chosen}: {estimator.decision_.reason}")
+        say(f"uses {estimator.decision_.chosen}. {estimator.decision_.reason}")
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)
     if hasattr(estimator, "used_features_"):

@@ -112,6 +112,8 @@ def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str
     names = "|".join([*OPTIONS, *parameters])
     found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)
     bare = [f"{parameters[name]} {name}=..." for name in dict.fromkeys(found) if name in parameters]
+    method = r"\b(use) (?:a regressor such as )?Stable(?:Classifier|Regressor)\b"
+    message = re.sub(method, r"\1 --method stable", message, flags=re.I)
     message = re.sub(r"(?<!-)\b(?:the )?bins(?= cut| must| out|\.$)", "--bins", message)
     message = re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
     return f"{message} ({', '.join(bare)})" if bare else message

@@ -21,8 +21,8 @@ By = Annotated[
 Against = Annotated[
     Path | None,
     typer.Option(
-        help="A table, such as that of training, to explain the change in loss from: how much "
-        "comes from X moving, how much from Y given X changing."
+        help="A table, such as that of training: how much of the change in loss since then comes "
+        "from X moving, and how much from Y given X changing."
     ),
 ]
 Bins = Annotated[
@@ -32,9 +32,13 @@ Bins = Annotated[
         "without them quartiles."
     ),
 ]
+MinRows = Annotated[
+    int,
+    typer.Option(min=1, help="With --by, leave out environments of fewer rows."),
+]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(help="Column to leave out; repeat it, or give several with commas."),
+    typer.Option(help="Column to leave out; repeat it, or separate several by commas."),
 ]
 Overlap = Annotated[
     float | None,

@@ -16,7 +16,7 @@ def predict(
 ) -> None:
     """Predict for new rows: one line per row, in order, with 'probability' and 'prediction'.
 
-    Of several classes each has its probability; a number has its prediction alone.
+    Of several classes each has a column; a numeric outcome has only its prediction.
 
     Rows are read and written in pieces, so that the table need not fit into memory.
 

@@ -17,6 +17,7 @@ def report(
     target: options.Target = None,
     by: options.By = None,
     bins: options.Bins = None,
+    min_rows: options.MinRows = 30,
     train: Annotated[
         Path | None,
         typer.Option(help="Fit the references on this table, in place of those of the model."),
@@ -30,8 +31,8 @@ def report(
 ) -> None:
     """Write a report: errors by environment, what breaks the model, and how it was balanced.
 
-    Environments are the values of one column (--by), or files: each file is one. The page needs
-    nothing but itself and holds no rows of the tables.
+    Environments are the values of one column (--by), or files: each file is one. The page is
+    a single file, and holds no rows of the tables.
 
     Example: stablepred report model test.csv --by region -o report.html
     """
@@ -40,7 +41,9 @@ def report(
 
     require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
-    loaded = load_environments(model, tables, target, by, bins, comparing="a report")
+    loaded = load_environments(
+        model, tables, target, by, bins, comparing="a report", min_rows=min_rows
+    )
     trained = None if train is None else load_environments(model, [train], target).environments[0]
     with warnings_as_lines(), working("comparing environments"):
         result = stability_report(

@@ -15,15 +15,15 @@ import stablepred
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say, working
+from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, listed, unknown_column
-from stablepred.tables.table_model import TableEnvironment, TableModel
+from stablepred.tables.messages import Note, in_rows, listed, unknown_column
+from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
-from stablepred.worlds.environment import Environment
 
 # The encoded outcome in a frame of raw columns; no column of a file has a line break in its name.
 OUTCOME = "\n"
@@ -97,7 +97,7 @@ class Loaded(NamedTuple):
     """A model, environments of its features, and what its references predict there."""
 
     model: TableModel
-    environments: list[Environment]
+    environments: list[PlainTable]
     references: dict[str, dict[str, Any]]  # by role, then by environment
     rows: pd.DataFrame  # all of them as they came, outcome encoded last
 
@@ -110,10 +110,12 @@ def load_environments(
     bins: str | None = None,
     *,
     comparing: str = "",
+    min_rows: int = 1,
 ) -> Loaded:
     """A model, and one environment per file, or one file cut by a column.
 
-    What is ``comparing`` environments needs two of them.
+    What is ``comparing`` environments needs two of them. Values of the column that have fewer than
+    ``min_rows`` rows are no environments, if two others remain.
     """
     model = load_model(folder)
     if isinstance(model.target, ClassTarget):
@@ -133,7 +135,7 @@ def load_environments(
             f"{bins!r}."
         ) from None
     outcome = model.target.name if target is None else target
-    found: list[Environment] = []
+    found: list[PlainTable] = []
     surprises: list[Note] = []
     references: dict[str, dict[str, Any]] = {name: {} for name in _predict_references(model, None)}
     raw = []
@@ -149,11 +151,11 @@ def load_environments(
             rows: dict[str, Any] = {name: np.ones(len(frame), dtype=bool)}
         else:
             groups = group_rows(frame[by], edges)
-            rows = groups.rows
-            for line in groups.notes:
+            rows, few = _split_off_few(groups.rows, min_rows)
+            for line in [*groups.notes, *few]:
                 say(line)
         for name, k in rows.items():
-            found.append(TableEnvironment(name, features[k], y[k]))
+            found.append(PlainTable(name, features[k], y[k]))
             for role, predicted in beside.items():
                 references[role][name] = predicted[k]
     for line in note_lines(surprises):
@@ -164,6 +166,20 @@ def load_environments(
             "or give several files."
         )
     return Loaded(model, found, references, pd.concat(raw, ignore_index=True))
+
+
+def _split_off_few(rows: dict[str, Any], least: int) -> tuple[dict[str, Any], list[str]]:
+    """The groups that have enough rows, and a line on the others.
+
+    In summaries all environments count alike, so the chance errors of a few rows would hide what
+    thousands of others show.
+    """
+    few = {name: int(k.sum()) for name, k in rows.items() if k.sum() < least}
+    if not few or len(rows) - len(few) < 2:
+        return rows, []
+    shown = listed([f"{name} ({in_rows(size)})" for name, size in few.items()])
+    line = f"left out, under {least} rows: {shown}; --min-rows 1 takes them in"
+    return {name: k for name, k in rows.items() if name not in few}, [line]
 
 
 def explain_change(

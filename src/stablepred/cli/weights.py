@@ -14,7 +14,7 @@ def weights(
     table: options.Table,
     output: options.CSV = Path("weights.csv"),
     target: Annotated[
-        str | None, typer.Option(help="Outcome column: it is no feature to be balanced.")
+        str | None, typer.Option(help="Outcome column, which is not to be balanced.")
     ] = None,
     method: Annotated[
         Literal["gbr", "dgbr"],

@@ -38,11 +38,14 @@ class PlainTable:
     X: pd.DataFrame
     y: npt.NDArray[Any]
 
+    def __len__(self) -> int:
+        return len(self.y)
+
 
 def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
     """Make a table from a frame of any kind or an array, and an outcome that is not constant."""
-    if hasattr(X, "to_pandas"):  # polars
-        X = pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    if hasattr(X, "to_pandas"):  # polars, pyarrow
+        X = X.to_pandas()
     if not isinstance(X, pd.DataFrame):
         x = np.asarray(X)
         if x.ndim != 2 or len(x) == 0:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
 from stablepred.evaluation.penalised import Folds, LinearFit, fit_linear, link, losses, make_folds
@@ -118,8 +119,9 @@ def fit_references(
     -------
     found : References
     """
-    labels = np.asarray(y)
+    X, labels = _from_any_frame(X), column_or_1d(np.asarray(y))
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    mass = mass / mass.max(initial=1e-300)  # sums of enormous weights would overflow
     rows = np.flatnonzero(mass > 0)
     columns = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if columns is not None and len(set(columns)) < len(columns):
@@ -247,7 +249,7 @@ def _encode(encoder: TableEncoder, frame: pd.DataFrame) -> FloatArray:
 
 def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
     """The columns of training, by name where they have one and else by position: x0, x1, ..."""
-    X = X.to_pandas() if hasattr(X, "to_pandas") else X
+    X = _from_any_frame(X)
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if columns is not None and isinstance(X, pd.DataFrame):
         at = {str(name): j for j, name in enumerate(frame.columns)}
@@ -258,6 +260,11 @@ def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
     if len(names) != frame.shape[1]:
         raise InputError(f"X must have the {len(names)} columns of training, not {frame.shape[1]}.")
     return frame.set_axis(names, axis=1)
+
+
+def _from_any_frame(X: Any) -> Any:
+    """Frames of polars and tables of pyarrow as pandas has them."""
+    return X.to_pandas() if hasattr(X, "to_pandas") else X
 
 
 class ConstantPredictor:

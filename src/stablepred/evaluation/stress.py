@@ -112,8 +112,9 @@ def stress_test(
     """Find out which features a fitted model must be able to trust.
 
     For each feature in turn rows are resampled so that it agrees with the outcome in a share r of
-    the rows of both classes, for r = .1 ... .9: from against the outcome to with it. Features that
-    go with it in the data go with it here; P(y) stays. No training and no second table is needed.
+    the rows of both classes, for r = .1 ... .9, from opposing the outcome to following it.
+    Features that go with it in the data go with it here; P(y) stays. No training and no second
+    table is needed.
     The classes of a numeric outcome are above and not above its median.
 
     Parameters

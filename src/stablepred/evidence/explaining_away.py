@@ -237,20 +237,23 @@ def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regressi
 
 def judge_pattern(sample: Sample, outcome: Outcome, z: FloatArray, expected: FloatArray) -> float:
     """The probability that causes compete, and the others are tied to y by selection alone."""
-    causes = z > CAUSE_Z
-    if not causes.any():
+    if not (z > CAUSE_Z).any():
         return 0.0
+    misfit, dependence = describe_pattern(sample, outcome, z, expected)
+    return float(expit(INTERCEPT + PER_MISFIT * misfit + PER_DEPENDENCE * dependence))
+
+
+def describe_pattern(
+    sample: Sample, outcome: Outcome, z: FloatArray, expected: FloatArray
+) -> tuple[float, float]:
+    """Logarithm of the misfit, and the dependence of the others beyond chance."""
+    causes = z > CAUSE_Z
     misfit = _misfit(z, expected * causes, expected[causes])
     others = int((~causes).sum())
     largest = largest_dependence(sample, outcome, causes) if others > 1 else 0.0
     pairs = max(others * (others - 1) / 2, 1)
     chance = np.sqrt(2 * np.log(20 * pairs) / float(sample.copies.sum()))
-    log_odds = (
-        INTERCEPT
-        + PER_MISFIT * np.log(np.clip(misfit, 0.01, 100))
-        + PER_DEPENDENCE * max(largest - chance, 0.0)
-    )
-    return float(expit(log_odds))
+    return float(np.log(np.clip(misfit, 0.01, 100))), float(max(largest - chance, 0.0))
 
 
 def _misfit(z: FloatArray, expected: FloatArray, of_causes: FloatArray) -> float:

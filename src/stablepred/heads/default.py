@@ -1,7 +1,8 @@
 """The default estimator: linear, with products or mixed with boosting, chosen on held-out rows.
 
 The path of penalties ends where the held-out loss has stopped falling, so that noise-free rows get
-a vanishing penalty and few rows a strong one, for the price of the steps in between.
+a vanishing penalty for the price of the steps before it. A penalty stronger than the usual one is
+taken only as far as weaker ones are clearly worse.
 """
 
 from collections.abc import Callable, Iterator, Sequence

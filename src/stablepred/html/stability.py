@@ -146,8 +146,12 @@ def _about_methods(report: StabilityReport) -> list[str]:
     if comparison.line is not None:
         about.append(
             "Shrunk LR is the linear model pulled step by step to the constant: a method helps "
-            "only if no step of it is smaller in both average and stability. The gap closed is the "
-            "share of the way from LR to the oracle; more than 100 % is beyond it."
+            "only if no step of it is smaller in both average and stability."
+        )
+    if "oracle" in comparison.roles.values():
+        about.append(
+            "The gap closed is the share of the way from LR to the oracle; more than 100 % is "
+            "beyond it."
         )
     return [*about, *comparison.notes]
 
@@ -159,7 +163,7 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
     title = f"No single feature does much harm in {here}, the worst environment"
     if top["harm"] > SLIGHT * top["error_redrawn"]:
         title = (
-            f"{label(top['feature'])} does most harm: the {error} in {here} falls by "
+            f"{label(top['feature'], 60)} does most harm: the {error} in {here} falls by "
             f"{number(top['harm'])} when its link to the outcome is as in {there}"
         )
     text = (

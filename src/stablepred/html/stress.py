@@ -34,7 +34,7 @@ def _stress_section(report: StressReport) -> Section:
     """Worst errors per feature."""
     errors, error = report.errors.rename_axis("feature"), error_name(report.error)
     agreement = f"it agrees with the outcome in {percent(errors['agreement'].iloc[0])} of the rows"
-    title = f"{label(errors.index[0])} breaks it most; {agreement} now"
+    title = f"{label(errors.index[0], 60)} breaks it most; {agreement} now"
     text = [
         "Rows are resampled so that one feature at a time agrees with the outcome in a share r of "
         "both classes, from against it to with it.",

@@ -37,7 +37,7 @@ from stablepred.weights.embedded import EmbeddedBalance
 
 storable(FrozenWeights)
 
-# The weights are the geometric mean of those that balance this many encoders, from other starts.
+# The weights are the geometric mean of those that balance so many encoders.
 ENCODERS = 3
 LEAST_WEIGHT = 1e-6
 # A refit without the variables that may move is trained under the square roots of the weights,
@@ -68,8 +68,8 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     reconstruction, network_l2, hidden
         As in :class:`DLRClassifier`.
     solver : {"sequential", "alternating", "alternating-random"}, default="sequential"
-        ``"sequential"``: three encoders from other starts, the weights of each and their geometric
-        mean, then the head. The others: Algorithm 1, as in :class:`GBRClassifier`.
+        ``"sequential"``: three encoders from different starts, the weights of each and their
+        geometric mean, then the head. The others: Algorithm 1, as in :class:`GBRClassifier`.
     head : {"auto", "embedding", "features"}, default="auto"
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding; ``"auto"`` chooses as it chooses ``l1``. A ``refit`` of

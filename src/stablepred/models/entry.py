@@ -198,8 +198,7 @@ def check_balancing_parameters(estimator: Any) -> None:
     if isinstance(estimator.refit, str) and estimator.refit == "plain":
         raise InputError(
             "refit must be one of 'auto', False, 'weighted', not 'plain': the balancing weights "
-            "are never dropped. StableClassifier fits a network on the stable variables without "
-            "them."
+            "are never dropped. StableClassifier fits a model without them."
         )
     check_one_of(estimator, "refit", ("auto", False, "weighted"))
     check_one_of(estimator, "order", (1, 2))

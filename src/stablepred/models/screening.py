@@ -1,5 +1,6 @@
 """The screen: table, sample, evidence, verdict, decision. What ``Stable*`` share."""
 
+import re
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral, Real
@@ -46,6 +47,7 @@ from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
 from stablepred.sample import Origin, Sample, count_rows, make_sample
 from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, note_lines
+from stablepred.tables.messages import listed, repeated
 from stablepred.tables.scaled import distinct_values, moments
 from stablepred.weights.raw import RawBalance
 
@@ -118,7 +120,11 @@ def read_rows(
             f"only n_samples = {int((weight > 0).sum())} rows have a positive sample_weight, but "
             "at least 3 are needed."
         )
-    model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
+    try:
+        model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
+    except InputError as error:  # the encoder has a parameter drop, but not the model
+        advice = re.sub(r"\bdrop=(\[.*?\])", r"X.drop(columns=\1)", str(error))
+        raise InputError(advice) from None
     x, _ = encoder.encode_array(table)
     names = list(encoder.variables_)
     position = {name: k for k, name in enumerate(names)}
@@ -132,6 +138,8 @@ def read_features(model: Any, X: Any, *, reset: bool) -> Any:
     """A frame with the names of training; names and number of columns are checked."""
     if hasattr(X, "columns") or hasattr(X, "to_pandas"):
         frame = as_frame(X)
+        if same := repeated([str(name) for name in frame.columns]):
+            raise InputError(f"names of columns repeat: {listed(same)}. Rename them.")
         _check_feature_names(model, frame, reset=reset)
         _check_n_features(model, frame, reset=reset)
         if len(frame) == 0 or frame.shape[1] == 0:
@@ -170,8 +178,15 @@ def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
         raise InputError(
             "Input y contains NaN or infinity instead of a class; leave such rows out."
         )
-    check_classification_targets(rows.labels)
-    classes = np.unique(rows.labels)
+    try:
+        classes = np.unique(labels)
+        check_classification_targets(labels)
+    except TypeError as error:
+        raise InputError(
+            "y mixes strings and numbers, which have no order; write all classes in one way."
+        ) from error
+    except ValueError as error:
+        raise InputError(f"{error} For a number use StableRegressor.") from error
     if len(classes) < 2:
         raise InputError(
             f"y must have two classes, but has only one class: {classes.tolist()}. "
@@ -189,10 +204,13 @@ def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
 def read_number(rows: Rows) -> Target:
     """The outcome in standard units."""
     try:
+        if rows.y.dtype.kind in "mM":
+            raise TypeError("dates")
         values = np.asarray(rows.y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            "y must be numbers for a regressor; for classes use StableClassifier."
+            "y must be numbers for a regressor, not text or dates; for classes use "
+            "StableClassifier."
         ) from error
     present = rows.weight > 0
     if not np.isfinite(values[present]).all() or np.abs(values[present]).max() > 1e100:
@@ -201,7 +219,7 @@ def read_number(rows: Rows) -> Target:
         )
     # Of the distinct values, so that neither their order nor copies change the last bits.
     mean, scale = moments(*distinct_values(values[present], count_rows(rows.weight[present])))
-    if not scale > 1e-12 * max(abs(mean), 1e-300):
+    if not scale > max(1e-12 * abs(mean), float(np.finfo(np.float64).tiny)):
         raise InputError(f"y is {mean:g} in every row, so there is nothing to learn.")
     return Target(GAUSSIAN, np.where(present, (values - mean) / scale, 0.0), mean, scale)
 

@@ -32,7 +32,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     """Leave out the variables whose tie to the outcome cannot be relied on.
 
     This is the first half of :class:`StableClassifier` and :class:`StableRegressor` as a
-    transformer: it keeps the columns that they would use, as they are.
+    transformer: it keeps the columns that they would use without an ``estimator``, unchanged.
 
     Parameters
     ----------

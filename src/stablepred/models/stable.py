@@ -128,7 +128,11 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
             self.columns_ = np.sort(self.columns_)
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
         self.references_ = fit_references(
-            X, rows.y, sample_weight, classifier=is_classifier(self), random_state=self.random_state_
+            X,
+            rows.y,
+            sample_weight,
+            classifier=is_classifier(self),
+            random_state=self.random_state_,
         )
         self._warn_if_constant(screening.choice.fitted.held_out)
 
@@ -181,11 +185,11 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     evidence : "auto", or a list of names and objects, default="auto"
         The kinds of evidence; ``"auto"`` means all that apply: ``"explaining_away"``,
         ``"invariance"`` (several environments) and ``"effect"``, the paper's weighted effect, which
-        decides where the others are not asked. An object is called with the sample and the
-        balancing weights (``stablepred.evidence.base``).
+        decides only where no other kind applies or was asked for. An object is called with the
+        sample and the balancing weights (``stablepred.evidence.base``).
     guard : bool, default=True
         Leave variables out only if that lowers the expected error. Without the guard, all
-        variables that are called noisy are left out.
+        variables that are called noisy are left out, provided that any is stable.
     cv : int or splitter, default=3
         Folds for all that is compared on held-out rows.
     random_state : int, RandomState or None, default=None
@@ -202,7 +206,8 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     variables_ : DataFrame
         variable, effect, low, high, one column per further kind of evidence, probability_noisy,
         verdict (stable, noisy, undecided, constant), used. The effect of a number is that of one
-        standard deviation, that of a category the largest of its levels.
+        standard deviation. A variable with several columns, such as a category, is judged by its
+        part of the log-odds (or number) that a regression on all columns predicts.
     decision_ : Decision
         The candidates with their errors, the one chosen, and why; prints as a table.
     stable_features_, used_features_ : ndarray of bool

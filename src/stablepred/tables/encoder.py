@@ -61,11 +61,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
     of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
     ``job=student``, with values in fewer than ten rows, and all but the 30 most frequent, combined
-    into ``job is rare``; of two values the last one says it all. Values never seen in training are
-    encoded as the average training row. Constant columns, and text that differs from row to row,
-    are left out with a ``TableWarning``. Dates are refused, and so are infinite numbers and such
-    as can be read in two ways, as 1.234 beside 999. Columns may be text, as in a CSV file, or
-    typed: the resulting features are the same.
+    into ``job is rare``; of two values only the last one needs a feature. Values never seen in
+    training are encoded as the average training row. Constant columns, and text that differs from
+    row to row, are left out with a ``TableWarning``. Dates are refused, and so are infinite numbers
+    and numbers that can be read in two ways, such as 1.234 beside 999. Columns may be text, as in a
+    CSV file, or typed: the resulting features are the same.
 
     Parameters
     ----------

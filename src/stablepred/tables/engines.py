@@ -1,6 +1,7 @@
 """Tables as lazy frames, wherever their rows are: files in DuckDB, frames in their own engines."""
 
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,11 +15,14 @@ import numpy as np
 import pandas as pd
 
 from stablepred._extras import require
-from stablepred.exceptions import InputError
+from stablepred._validation import warn_user
+from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.arrow import pa, parquet
+from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import ParquetFile, TableFile, open_table
+from stablepred.tables.learning import number_style
 from stablepred.tables.messages import listed
-from stablepred.tables.types import BOOLEANS, NUMBER, match, to_text
+from stablepred.tables.types import BOOLEANS, DOUBTFUL, LEADING_ZERO, NUMBER, match, to_text
 
 # What all values of a column must look like to be of a type.
 TYPES = {
@@ -174,6 +178,7 @@ def _copy_text(files: Sequence[TableFile], copy: Path, columns: Sequence[str] | 
     names = [name for name in files[0].columns if columns is None or name in columns]
     names = names or files[0].columns[:1]  # none is there; the first has the number of rows
     types = [list(TYPES) for _ in names]
+    examples: list[dict[int, str]] = [{} for _ in names]
     schema = pa.schema([(f"c{k}", pa.large_string()) for k in range(len(names))])
     with parquet.ParquetWriter(copy, schema) as writer:
         for batch in chain.from_iterable(file.batches(names) for file in files):
@@ -181,11 +186,32 @@ def _copy_text(files: Sequence[TableFile], copy: Path, columns: Sequence[str] | 
             for k, values in enumerate(text):
                 valid = np.asarray(values.is_valid())
                 types[k] = [t for t in types[k] if match(values, TYPES[t])[valid].all()]
+                examples[k] = _find_examples(values) | examples[k]
             writer.write_table(pa.table([v.dictionary_decode() for v in text], schema))
+    for name, found, fitting in zip(names, examples, types, strict=True):
+        if fitting[:1] == ["DOUBLE"]:
+            _check_doubles(pd.Series(list(found.values()), name=name))
     return [
         f"CAST(c{k} AS {next(iter(types[k]), 'VARCHAR')}) AS {quote(name)}"
         for k, name in enumerate(names)
     ]
+
+
+def _find_examples(text: Any) -> dict[int, str]:
+    """One string of each way in which a number may be written, by the number of the way."""
+    point, doubtful = match(text, r"\."), match(text, DOUBTFUL["."])
+    ways = [match(text, r"\d") & ~point, doubtful, point & ~doubtful, match(text, LEADING_ZERO)]
+    return {k: text[int(np.argmax(way))].as_py() for k, way in enumerate(ways) if way.any()}
+
+
+def _check_doubles(examples: pd.Series) -> None:
+    """Refuse numbers that can be read in two ways, and say what is assumed of others."""
+    try:
+        _, _, notes = number_style(examples, to_text(examples))
+    except InputError as error:
+        raise InputError(re.sub(r"drop=\[.*?\]", "features=[...]", str(error))) from None
+    for line in note_lines(notes):
+        warn_user(line, TableWarning)
 
 
 def quote(name: str) -> str:

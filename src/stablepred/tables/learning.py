@@ -65,7 +65,8 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
             learned, more = _learn_numbers(name, style, numbers, count, dichotomize, word)
             return learned, notes + more
     found = to_categories(text, count)
-    if found.values and {value.lower() for value in found.values} <= BOOLEANS.keys():
+    distinct = {value.lower() for value in found.values}
+    if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
         numbers = to_numbers(column, "boolean", text)
         return _learn_numbers(name, "boolean", numbers, count, dichotomize, word)
     if date_share(found) >= DATES:

@@ -19,7 +19,8 @@ def check_columns(names: Sequence[Any], where: str = "") -> None:
         raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
     if same := repeated(names):
         shown = listed([repr(name) for name in same])
-        raise InputError(f"{where}names of columns repeat: {shown}. Rename them.")
+        line = f" {FIRST_LINE}" if has_data_names(names) else ""
+        raise InputError(f"{where}names of columns repeat: {shown}. Rename them.{line}")
 
 
 def repeated(names: Sequence[str]) -> list[str]:

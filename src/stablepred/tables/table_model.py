@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ from sklearn.utils import get_tags
 
 from stablepred._validation import warn_user
 from stablepred._version import __version__
+from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable, new_folder
@@ -28,6 +29,7 @@ from stablepred.tables.counting import PatternCounts
 from stablepred.tables.encoder import TableEncoder, as_frame, note_lines
 from stablepred.tables.engines import load_narwhals, open_frame
 from stablepred.tables.files import ParquetFile, TableFile
+from stablepred.tables.groups import group_rows
 from stablepred.tables.learning import FEW, learn_column
 from stablepred.tables.messages import (
     Note,
@@ -47,7 +49,6 @@ from stablepred.tables.target import (
     missing_target,
 )
 from stablepred.tables.types import PRECISION
-from stablepred.worlds.environment import Environment
 
 FloatArray = NDArray[np.float64]
 
@@ -133,7 +134,7 @@ class TableModel:
             warn_user(line, TableWarning)
         return self.expected(features)
 
-    def environment(self, name: str, X: Any) -> Environment:
+    def environment(self, name: str, X: Any) -> PlainTable:
         """Features and outcome of a table, to evaluate ``model.estimator`` on."""
         frame = as_frame(X)
         if self.target.name not in frame.columns:
@@ -141,7 +142,7 @@ class TableModel:
         features, notes = self.features(frame)
         for line in note_lines(notes):
             warn_user(line, TableWarning)
-        return TableEnvironment(name, features, self.target.encode(frame[self.target.name]))
+        return PlainTable(name, features, self.target.encode(frame[self.target.name]))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
@@ -197,18 +198,6 @@ class TableModel:
             raise ValueError("base_rate must be a share")
 
 
-class TableEnvironment(Environment):
-    """Rows as a model of a table takes them: numbers, perhaps also categories."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, name: str, X: pd.DataFrame, y: NDArray[Any]) -> None: ...
-
-    def __post_init__(self) -> None:
-        """The model has read the columns; they need not be numbers, nor complete."""
-        object.__setattr__(self, "y", np.asarray(self.y))
-
-
 @dataclass(frozen=True, eq=False)
 class EncodedTable:
     """A table as features and outcome, with how they were made."""
@@ -220,11 +209,13 @@ class EncodedTable:
     count: FloatArray | None = None  # rows of the table that each one stands for, None if one
     raw: pd.DataFrame | None = None  # the columns as they came
     typed: bool = False  # the features are columns as they come
+    environment: NDArray[Any] | None = None  # labels of the training environments
 
     def fit(self, estimator: Any) -> TableModel:
         """Fit an estimator; of a search the best one is kept. Counted rows need ``fit_table``."""
         if self.count is None:
-            fitted = estimator.fit(self.features, self.y)
+            marks = {} if self.environment is None else {"environment": self.environment}
+            fitted = estimator.fit(self.features, self.y, **marks)
         else:
             counted = PatternCounts(self.features, self.y, self.count)
             fitted = estimator.fit_table(counted, self.target.name)
@@ -258,6 +249,7 @@ def encode_table(
     positive: str | None = None,
     overlap: float | None = None,
     skip_missing_target: bool = False,
+    environment: str | None = None,
 ) -> EncodedTable:
     """The first half of `fit_table`: everything but the fit of the estimator.
 
@@ -291,6 +283,13 @@ def encode_table(
             [listed(outcome.values, 5)],
             "StableClassifier",
         )
+    labels = None
+    if environment is not None:
+        if environment not in frame.columns or environment == target:
+            others = [name for name in frame.columns if name != target]
+            raise unknown_column(environment, others, "column of the environments")
+        labels = _label_environments(frame[environment], notes)
+        frame = frame.drop(columns=environment)
     rest = frame.drop(columns=target)
     encoder = TableEncoder(drop=tuple(drop), overlap=overlap, dichotomize=_cut(estimator)).fit(rest)
     typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
@@ -301,7 +300,19 @@ def encode_table(
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
     raw = rest[encoder.used_columns]
-    return EncodedTable(encoder, outcome, features, y, typed=typed, raw=raw)
+    return EncodedTable(encoder, outcome, features, y, None, raw, typed, labels)
+
+
+def _label_environments(column: pd.Series, notes: list[str]) -> NDArray[Any]:
+    """The environment of every row, by name; numbers with many values are cut."""
+    groups = group_rows(column)
+    notes += groups.notes
+    labels = np.empty(len(column), dtype=object)
+    for name, rows in groups.rows.items():
+        labels[rows] = name
+    counts = ", ".join(f"{name} ({int(rows.sum()):,} rows)" for name, rows in groups.rows.items())
+    notes.append(f"training environments by {column.name}: {counts}")
+    return labels
 
 
 def _repeated_rows(frame: pd.DataFrame) -> list[str]:
@@ -336,6 +347,7 @@ def fit_table(
     positive: str | None = None,
     overlap: float | None = None,
     skip_missing_target: bool = False,
+    environment: str | None = None,
 ) -> TableModel:
     """Fit an estimator on a table as it comes.
 
@@ -357,6 +369,10 @@ def fit_table(
         As in `TableEncoder`.
     skip_missing_target : bool, default=False
         Leave rows out in which the target is missing, which is an error otherwise.
+    environment : str, optional
+        The column that tells the training environments apart, for an estimator that takes
+        ``environment`` in ``fit``. It is no feature; numbers with many values are cut at their
+        quartiles.
 
     Returns
     -------
@@ -379,6 +395,7 @@ def fit_table(
         positive=positive,
         overlap=overlap,
         skip_missing_target=skip_missing_target,
+        environment=environment,
     )
     return encoded.fit(estimator)
 

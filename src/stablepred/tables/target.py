@@ -126,8 +126,8 @@ def learn_target(
     """What an outcome is: two values, more classes, or a number.
 
     Of two values the last in sorted order is 1, unless ``positive`` says so. A number is what has
-    more than `MOST_LEVELS` different numbers, or numbers that are not whole; or what is said to be
-    one.
+    more than `MOST_LEVELS` different numbers, or numbers that are not whole; or what ``number``
+    says is one.
     """
     name = str(column.name)
     if number:

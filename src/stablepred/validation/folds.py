@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_X_y
+from sklearn.utils import _safe_indexing, check_consistent_length, check_X_y, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from stablepred._random import child_seed, numpy_generator
@@ -128,6 +128,40 @@ def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
         given.append((table.X if named else table.X.to_numpy(), target, np.ones(len(target))))
     every = np.arange(len(rows.y))
     return [str(table.name) for table in tables], Fold(every, every, lambda X, weight: given)
+
+
+def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], list[Fold]]:
+    """Names of the training environments, and for each the fold that leaves it out."""
+    given = column_or_1d(labels)
+    check_consistent_length(whole.y, given)
+    if any(label is None or label != label for label in given.tolist()):
+        raise InputError("environment has missing labels; give every row one.")
+    rows = whole.take(whole.present)
+    found, code = np.unique(given[whole.present].astype(str), return_inverse=True)
+    if len(found) < 2:
+        raise InputError(
+            f"every row has the environment {str(found[0])!r}, so that none can be left out. Pass "
+            "the labels of two or more, or none."
+        )
+
+    def score_in(number: int, target: FloatArray) -> Environments:
+        def environments(X: Any, weight: FloatArray | None) -> Iterator[Any]:
+            w = np.ones(len(target)) if weight is None else weight
+            for k in range(len(found)):  # the rows held out are those of one environment
+                yield X, target, w * (k == number)
+
+        return environments
+
+    folds = []
+    for k, name in enumerate(found.tolist()):
+        train, test = np.flatnonzero(code != k), np.flatnonzero(code == k)
+        if np.ptp(rows.target[train]) == 0:
+            raise InputError(
+                f"without the environment {name!r} the training rows have one class of y only. "
+                "Combine environments, or leave some of them out."
+            )
+        folds.append(Fold(train, test, score_in(k, rows.target[test])))
+    return found.tolist(), folds
 
 
 def split(rows: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArray]]:

@@ -20,6 +20,7 @@ from stablepred.validation.folds import (
     Rows,
     constant_error,
     find_noisy,
+    leave_environments_out,
     make_folds,
     select_noisy,
     use_environments,
@@ -91,7 +92,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         ``stability_error``, ``worst_error``, ``error_<environment>``, ``effective_share`` of the
         balancing weights (smallest over the folds), and the marks ``uninformative``, ``collapsed``,
         ``constant`` and ``failed``. Marked candidates rank last, in this order of the marks.
-    noisy_features_ : ndarray of bool, or None if ``environments`` is given
+    noisy_features_ : ndarray of bool
+        None if there are environments, given or left out.
     constant_error_ : float
         Average_Error of predicting the base rate in the same environments.
     random_state_ : int
@@ -156,7 +158,13 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        environment: ArrayLike | None = None,
+    ) -> Self:
         """Evaluate the candidates and fit the best one on all rows.
 
         Parameters
@@ -167,12 +175,16 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in fits and errors. Rows of weight zero are treated as absent.
+        environment : array-like of shape (n_samples,), optional
+            Labels of two or more training environments. Each is left out in turn, and the errors
+            are those in the environment left out; ``cv``, ``rates``, ``validation`` and
+            ``noisy_features`` are not used then.
         """
         self._check_parameters()
         seed = root_seed(self.random_state)
         whole = Rows.read(X, y, sample_weight)
         rows = whole.take(whole.present)
-        noisy, names, folds = self._make_folds(whole, rows, seed)
+        noisy, names, folds = self._make_folds(whole, rows, environment, seed)
         constant = constant_error(folds, rows)
         scorer = EnvironmentScorer(
             names, folds, rows.target, constant, self.criterion, self.stability_weight
@@ -220,8 +232,17 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
                 f"rates must be two or more numbers strictly between 0 and 1, not {self.rates!r}."
             )
 
-    def _make_folds(self, whole: Rows, rows: Rows, seed: int) -> tuple[Any, list[str], list[Fold]]:
+    def _make_folds(
+        self, whole: Rows, rows: Rows, environment: ArrayLike | None, seed: int
+    ) -> tuple[Any, list[str], list[Fold]]:
         """Which features are noisy, the environments' names, and the folds."""
+        if environment is not None:
+            if self.environments is not None:
+                raise InputError(
+                    "environment= leaves training environments out, and environments= brings "
+                    "others to validate in. Pass one of them."
+                )
+            return None, *leave_environments_out(environment, whole)
         if self.environments is not None:
             names, fold = use_environments(self.environments, rows)
             if self.criterion == "score" and len(names) < 2:
