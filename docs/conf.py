@@ -49,13 +49,14 @@ default_role = "code"
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": r"/plot_",  # the others are shown, not run: they take minutes
-    "ignore_pattern": r"__init__|shards\.py",
+    "ignore_pattern": r"(^|/)(?!plot_)[^/]*$",  # the other scripts take minutes, and draw nothing
+    "within_subsection_order": "gallery_order.StoryOrder",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
     "capture_repr": ("_repr_html_",),
     "show_signature": False,
+    "write_computation_times": False,
     "plot_gallery": "True",
     "abort_on_example_error": True,
 }
@@ -81,7 +82,7 @@ html_theme_options = {
 html_sidebars = {
     "index": [],
     "start": [],
-    "when": [],
+    "when-to-use": [],
     "faq": [],
     "glossary": [],
     "changelog": [],
@@ -91,7 +92,7 @@ html_sidebars = {
 
 def is_ours(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's base classes bring, which it documents itself."""
-    if re.fullmatch(r"set_\w+_request", name) or name == "get_metadata_routing":
+    if re.fullmatch(r"set_\w+_request|get_metadata_routing|check_stored", name):
         return True
     function = getattr(obj, "fget", obj)
     home = getattr(function, "__module__", None) or "stablepred"

@@ -15,6 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from stablepred import BalancedClassifier, average_error, environment_errors, stability_error
 from stablepred.data import SyntheticWorld
+from stablepred.plotting import BalanceDisplay, WeightsDisplay
 
 world = SyntheticWorld("s_indep_v", bias_on="signal")
 train = world.sample(2000, bias_rate=0.75, random_state=0)
@@ -23,29 +24,18 @@ tests = [world.sample(5000, bias_rate=rate, random_state=1) for rate in (0.1, 0.
 forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
 plain = RandomForestClassifier(**forest.get_params()).fit(train.X, train.y)
 balanced = BalancedClassifier(forest).fit(train.X, train.y)
-print(balanced.balance_report_)
 
 # %%
 # Did the weights balance?
 # ------------------------
-# Each feature is taken as a treatment in turn. Its imbalance says how differently all the others
-# are distributed where it is 1 and where it is 0.
-frame = balanced.balance_report_.to_frame().sort_values("rms_before")
-rows = range(len(frame))
+# Each feature is taken as a treatment in turn. Its imbalance says how differently the others are
+# distributed where it is 1 and where it is 0. Weights that differ much leave fewer rows,
+# effectively: about half of them here.
 figure, (left, right) = plt.subplots(
-    1, 2, figsize=(9, 5), width_ratios=(3, 2), layout="constrained"
+    1, 2, figsize=(9, 5.5), width_ratios=(3, 2), layout="constrained"
 )
-left.hlines(rows, frame["rms_after"], frame["rms_before"], color="lightgrey")
-left.plot(frame["rms_before"], rows, "o", label="before")
-left.plot(frame["rms_after"], rows, "D", label="after")
-left.set_yticks(rows, frame.index)
-left.set(xlabel="imbalance of all other features (RMS)", title="Love plot", xlim=(0, None))
-left.legend(frameon=False, loc="lower right")
-
-# Weights that differ much leave fewer rows, effectively.
-share = balanced.balance_report_.effective_share
-right.hist(balanced.sample_weight_, bins=40)
-right.set(xlabel="weight", ylabel="rows", title=f"As good as {share:.0%} of the rows")
+BalanceDisplay.from_estimator(balanced, ax=left)
+WeightsDisplay.from_estimator(balanced, ax=right)
 
 # %%
 # What it changed

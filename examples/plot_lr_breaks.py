@@ -61,5 +61,7 @@ axes.legend(frameon=False)
 # What it decided
 # ---------------
 # The evidence and the verdict for each variable, and the decision in words.
-print(models["Stable"].variables_.round(2).to_string(index=False))
-print(models["Stable"].decision_)
+stable = models["Stable"]
+columns = ["variable", "effect", "explaining_away", "probability_noisy", "verdict", "used"]
+print(stable.variables_[columns].round(2).to_string(index=False))
+print(stable.decision_)

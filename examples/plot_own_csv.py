@@ -9,17 +9,17 @@ it be used in the south?
 # %%
 # The table
 # ---------
-# Put the path of your own file here.
+# It is made here; for your own, give ``read_table`` the path of your file.
 import tempfile
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LogisticRegression
 
-from stablepred import stability_report
+import stablepred
+from stablepred import StableClassifier, stability_report
 from stablepred.data import fit_table, read_table
+from stablepred.plotting import EnvironmentErrorsDisplay
 
 rng = np.random.default_rng(0)
 n = 4000
@@ -38,34 +38,37 @@ table = read_table(folder / "customers.csv")
 print(table.head())
 
 # %%
-# Train in the north, look at both
-# --------------------------------
-# Some rows of the north are kept back, so that both regions are judged on rows that are new.
+# Train in the north
+# ------------------
+# ``fit_table`` takes the rows as they are. Half of the north is kept back, so that both regions are
+# judged on rows that are new.
 north, south = table[table["region"] == "north"], table[table["region"] == "south"]
 train, rest = north.iloc[::2], north.iloc[1::2]
-model = fit_table(train, "buys", LogisticRegression(), drop=["region"])
+model = fit_table(train, "buys", StableClassifier(random_state=0), drop=["region"])
+print(model.estimator.decision_)
+
+# %%
+# The offer predicts well in the north, but it does not compete with age and membership to explain
+# who buys, as a cause would. It is left out, although that costs accuracy in the north.
+#
+# Look at both regions
+# --------------------
+# The first sentence is the verdict. The model is compared with logistic regression on all columns,
+# which was fitted on the same rows.
 environments = [model.environment("north", rest), model.environment("south", south)]
 report = stability_report(model.estimator, environments)
 print(report)
 
 # %%
-# The same with the offer left out, which you might do once you know how offers were sent.
-without = fit_table(train, "buys", LogisticRegression(), drop=["region", "offer"])
-other = stability_report(
-    without.estimator, [without.environment("north", rest), without.environment("south", south)]
-)
-
-figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
-for k, (name, found) in enumerate({"with the offer": report, "without": other}.items()):
-    errors = found.errors["error"].head(2)  # those of the environments, then the summaries
-    axes.bar(np.arange(2) + 0.35 * k, errors, width=0.33, label=name)
-axes.set_xticks([0.175, 1.175], ["north (trained here)", "south"])
-axes.set(ylabel="RMSE")
-axes.legend(frameon=False)
+# Both are right somewhere: logistic regression in the north, where the offer still tells who buys,
+# and Stable in the south.
+EnvironmentErrorsDisplay.from_report(report)
 
 # %%
-# One page for others
-# -------------------
-# The same as a page, in one file: ``stablepred report`` on the command line writes it, too.
+# One page for others, and the model in a file
+# --------------------------------------------
+# On the command line ``stablepred fit`` and ``stablepred report`` do the same.
 report.to_html(folder / "report.html")
-print((folder / "report.html").stat().st_size // 1000, "kB")
+model.save(folder / "model")
+again = stablepred.load(folder / "model")
+print(again.predict(south.head(3)))

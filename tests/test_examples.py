@@ -40,35 +40,6 @@ def test_variants_prints_every_variant_in_every_world(capsys, monkeypatch):
     assert len(capsys.readouterr().out.splitlines()) == 1 + 7 + len(example.CHANGES)
 
 
-def test_own_csv_trains_in_one_region_and_judges_in_both(capsys, tmp_path):
-    example = load("own_csv")
-    example.make_csv(tmp_path / "customers.csv", rows=400)
-    example.main(tmp_path / "customers.csv", "buys", "region")
-    out = capsys.readouterr().out
-    assert "trained on region = north" in out
-    assert "Stability_Error" in out
-    assert "the first three rows: " in out
-
-
-@pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
-def test_any_model_prints_every_model_under_every_kind_of_weights(capsys):
-    load("any_model").main(rows=300, test_rows=200)
-    assert len(capsys.readouterr().out.splitlines()) == 7
-
-
-@pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
-def test_compare_models_prints_errors_summary_and_intervals(capsys):
-    load("compare_models").main(rows=300, test_rows=200)
-    out = capsys.readouterr().out
-    assert out.count("DGBR") == out.count("Stable ") == 2
-    assert "Worst_Error" in out
-
-
-def test_environment_study_prints_every_habit_and_model(capsys):
-    load("environment_study").main(habits=(0.75,), seeds=range(1), rows=200)
-    assert len(capsys.readouterr().out.splitlines()) == 8
-
-
 def test_shards_fits_on_two_processes():
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command = [*torchrun, "--nproc-per-node", "2", str(EXAMPLES / "shards.py")]

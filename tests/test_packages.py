@@ -66,7 +66,7 @@ def test_the_sdist_has_every_file_of_a_clone_that_builds_and_tests_it(dist):
     missing = {f for f in listed if not outside.match(f) and (ROOT / f).exists()} - inside
     assert not missing
     assert not [name for name in inside if outside.match(name)]
-    assert {"PKG-INFO", "examples/own_csv.py", "studies/study.py", "docs/method.md"} <= inside
+    assert {"PKG-INFO", "examples/plot_own_csv.py", "studies/study.py", "docs/method.md"} <= inside
 
 
 def test_what_is_installed_besides_the_wheel_follows_from_the_metadata():
