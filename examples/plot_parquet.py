@@ -14,10 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-import matplotlib.pyplot as plt
-
 from stablepred import GBRClassifier
 from stablepred.data import SyntheticWorld, count_patterns
+from stablepred.plotting import WeightsDisplay
 
 world = SyntheticWorld("s_indep_v", 8)
 folder = Path(tempfile.mkdtemp())
@@ -40,13 +39,8 @@ print(model.feature_effects_.round(3).to_string(index=False))
 
 # %%
 # ``sample_weight_`` has one weight per distinct row, and ``row_count_`` says how many rows each
-# stands for. A histogram of the weights has to count them.
-figure, axes = plt.subplots(figsize=(7, 3), layout="constrained")
-share = model.row_count_ / model.row_count_.sum()
-axes.hist(model.sample_weight_, bins=40, weights=share, color="#2b73cf")
-axes.axvline(1, color="#7d8590", linestyle="--")
-axes.set(xlabel="balancing weight (mean 1)", ylabel="share of rows")
-axes.spines[["top", "right"]].set_visible(False)
+# stands for. The histogram counts them.
+WeightsDisplay.from_estimator(model)
 
 # %%
 # What was balanced, and how many rows are left effectively:

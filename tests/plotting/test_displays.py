@@ -234,3 +234,12 @@ def test_a_table_with_categories_and_missing_values_has_a_path_as_well():
 def test_the_price_needs_a_model_that_judges_variables(train):
     with pytest.raises(InputError, match="LogisticRegression has no variables_"):
         stability_price(LogisticRegression(), train.X, train.y)
+
+
+def test_a_weight_that_stands_for_several_rows_counts_as_often():
+    rng = np.random.default_rng(0)
+    w, times = rng.uniform(0.5, 2, 40), rng.integers(1, 5, 40)
+    counted, repeated = WeightsDisplay(w, count=times), WeightsDisplay(np.repeat(w, times))
+    assert counted.effective_share == pytest.approx(repeated.effective_share)
+    heights = [[bar.get_height() for bar in one.plot().ax_.patches] for one in (counted, repeated)]
+    np.testing.assert_allclose(*heights)

@@ -23,18 +23,27 @@ class WeightsDisplay(Display):
     ----------
     weights : array of shape (n_samples,)
         Weights that are not negative; rows of weight zero took no part.
+    count : array of shape (n_samples,), optional
+        How many rows each weight stands for; one if not given.
     effective_share : float, optional
         Computed from the weights if not given.
     """
 
-    def __init__(self, weights: ArrayLike, *, effective_share: float | None = None) -> None:
-        self.weights = np.asarray(weights, dtype=np.float64)
-        present = self.weights[self.weights > 0]
-        if not len(present):
+    def __init__(
+        self,
+        weights: ArrayLike,
+        *,
+        count: ArrayLike | None = None,
+        effective_share: float | None = None,
+    ) -> None:
+        given = np.asarray(weights, dtype=np.float64)
+        self.weights = given[given > 0]
+        if not len(self.weights):
             raise InputError("weights must have a positive value, but have none.")
-        self.effective_share = effective_share or present.sum() ** 2 / (
-            len(present) * (present @ present)
-        )
+        rows = np.ones(len(given)) if count is None else np.asarray(count, dtype=np.float64)
+        self.count = rows[given > 0]
+        total, squares = self.count @ self.weights, self.count @ self.weights**2
+        self.effective_share = effective_share or total**2 / (self.count.sum() * squares)
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -45,14 +54,16 @@ class WeightsDisplay(Display):
                 f"{type(model).__name__} has neither sample_weight_ nor weights_. Fit a model with "
                 "balancing weights, for example GBRClassifier, or a GlobalBalancer."
             )
-        return cls(weights, effective_share=model_facts(model).effective_share).plot(ax)
+        count = getattr(model, "row_count_", None)
+        return cls(weights, count=count, effective_share=model_facts(model).effective_share).plot(
+            ax
+        )
 
     def plot(self, ax: Axes | None = None, *, bins: int = 40) -> Self:
         """Draw a histogram of the weights, scaled to mean one."""
         ax = self._take_axes(ax, 3.2)
-        present = self.weights[self.weights > 0]
-        share = np.full(len(present), 1 / len(present))
-        ax.hist(present / present.mean(), bins=bins, weights=share, color=MODEL)
+        share = self.count / self.count.sum()
+        ax.hist(self.weights / (share @ self.weights), bins=bins, weights=share, color=MODEL)
         ax.axvline(1, color=QUIET, lw=1, ls=(0, (3, 3)))
         ax.set(xlabel="weight (mean 1)", ylabel="share of rows")
         ax.set_title(f"effective share {percent(self.effective_share)}", loc="left")
