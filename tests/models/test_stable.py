@@ -196,12 +196,17 @@ def test_environments_bring_invariance_into_play():
     [
         ({"environment": np.zeros(5)}, "environment has 5 labels, but X has 600 rows"),
         ({"groups": [None] * 600}, "groups has missing labels"),
-        ({"environment": np.repeat([0, 1], [598, 2])}, "environment number 2.*2 different rows"),
+        ({"environment": np.repeat([0, 1], [598, 2])}, "environment '1' has only 2 different rows"),
     ],
 )
 def test_labels_of_rows_that_do_not_fit_are_refused(train, marks, message):
     with pytest.raises(InputError, match=message):
         StableClassifier(random_state=0).fit(train.X, train.y, **marks)
+
+
+def test_a_single_environment_is_warned_of(train):
+    with pytest.warns(StablepredWarning, match="every row has the same environment, 'here'"):
+        StableClassifier(random_state=0).fit(train.X, train.y, environment=["here"] * 600)
 
 
 # --- the regressor, and several classes ---
