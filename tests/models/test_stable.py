@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from stablepred import StableClassifier, StableFeatureSelector, StableRegressor, load
 from stablepred.data import SyntheticWorld
 from stablepred.evidence.base import Scores
-from stablepred.exceptions import ConstantPredictionWarning, InputError
+from stablepred.exceptions import ConstantPredictionWarning, InputError, StablepredWarning
 
 WORLD = SyntheticWorld("s_indep_v", 10)
 
