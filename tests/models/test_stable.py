@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from stablepred import StableClassifier, StableFeatureSelector, StableRegressor, load
 from stablepred.data import SyntheticWorld
 from stablepred.evidence.base import Scores
-from stablepred.exceptions import ConstantPredictionWarning, InputError
+from stablepred.exceptions import ConstantPredictionWarning, InputError, StablepredWarning
 
 WORLD = SyntheticWorld("s_indep_v", 10)
 
@@ -86,6 +86,8 @@ def test_any_classifier_will_do_and_the_model_can_be_cloned(train):
     [
         (StableClassifier(SVC()), "SVC has no predict_proba.*CalibratedClassifierCV"),
         (StableRegressor(LogisticRegression()), "LogisticRegression is not a regressor"),
+        (StableClassifier(LinearRegression()), "LinearRegression is a regressor; use Stable"),
+        (StableClassifier("lr"), "estimator must be an estimator or None, but is 'lr'"),
         (StableClassifier(evidence="tea leaves"), "evidence must be 'auto' or.*'tea leaves'"),
         (StableClassifier(guard="no"), "guard must be one of"),
         (StableRegressor(cv=1), "cv must be.*at least 2"),
@@ -196,12 +198,21 @@ def test_environments_bring_invariance_into_play():
     [
         ({"environment": np.zeros(5)}, "environment has 5 labels, but X has 600 rows"),
         ({"groups": [None] * 600}, "groups has missing labels"),
-        ({"environment": np.repeat([0, 1], [598, 2])}, "environment number 2.*2 different rows"),
+        ({"environment": np.repeat([0, 1], [598, 2])}, "environment '1' has only 2 different rows"),
+        (
+            {"environment": np.repeat([0, 1], [596, 4])},
+            "environment .1. has 4 rows, fewer than there are variables",
+        ),
     ],
 )
 def test_labels_of_rows_that_do_not_fit_are_refused(train, marks, message):
     with pytest.raises(InputError, match=message):
         StableClassifier(random_state=0).fit(train.X, train.y, **marks)
+
+
+def test_a_single_environment_is_warned_of(train):
+    with pytest.warns(StablepredWarning, match="every row has the same environment, 'here'"):
+        StableClassifier(random_state=0).fit(train.X, train.y, environment=["here"] * 600)
 
 
 # --- the regressor, and several classes ---

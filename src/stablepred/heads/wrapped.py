@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 from joblib import Parallel, delayed
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
 
@@ -68,14 +68,21 @@ def check_estimator(model: Any, weighted: bool) -> None:
     if model.estimator is None:
         return
     name = type(model.estimator).__name__
+    if not hasattr(model.estimator, "fit"):
+        raise InputError(
+            f"estimator must be an estimator or None, but is {model.estimator!r}; pass an object "
+            "such as LogisticRegression()."
+        )
     if is_classifier(model):
+        if is_regressor(model.estimator):
+            raise InputError(f"{name} is a regressor; use StableRegressor, or pass a classifier.")
         if not hasattr(model.estimator, "predict_proba"):
             raise InputError(
                 f"{name} has no predict_proba, so its probabilities cannot be compared on "
                 "held-out rows. Wrap it in scikit-learn's CalibratedClassifierCV."
             )
     elif not hasattr(model.estimator, "predict") or is_classifier(model.estimator):
-        raise InputError(f"{name} is not a regressor; StableClassifier takes classifiers.")
+        raise InputError(f"{name} is not a regressor; use StableClassifier, or pass a regressor.")
     if weighted and not takes_weights(model.estimator):
         raise InputError(
             f"{name} does not take sample_weight in fit. Leave sample_weight out, or choose "

@@ -34,7 +34,7 @@ from stablepred.core.objective import Strengths
 from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
-from stablepred.exceptions import InputError, TableWarning
+from stablepred.exceptions import InputError, StablepredWarning, TableWarning
 from stablepred.heads.default import Fitted, add_boosting, fit_base
 from stablepred.heads.folds import Folds, folds_of_shares, make_folds
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
@@ -75,6 +75,7 @@ class Rows:
     names: list[str]  # of the variables
     environment: np.ndarray | None
     cluster: np.ndarray | None
+    environments: list[str] = field(default_factory=list)  # their names, in order
 
     @property
     def labels(self) -> Any:
@@ -131,8 +132,15 @@ def read_rows(
     position = {name: k for k, name in enumerate(names)}
     own = np.array([position[column.name] for column in encoder.columns_])
     marks = {"environment": environment, "groups": groups}
-    numbers = [_number(mark, name, len(x)) for name, mark in marks.items()]
-    return Rows(x, labels, weight, own[encoder.groups_], names, *numbers)
+    read = [_number(mark, name, len(x)) for name, mark in marks.items()]
+    (codes, environments), (cluster, _) = read
+    if len(environments) == 1:
+        warn_user(
+            f"every row has the same environment, {environments[0]!r}: nothing can be learned from "
+            "it. Pass the labels of two or more, or none.",
+            StablepredWarning,
+        )
+    return Rows(x, labels, weight, own[encoder.groups_], names, codes, cluster, environments)
 
 
 def read_features(model: Any, X: Any, *, reset: bool) -> Any:
@@ -160,16 +168,17 @@ def encode_features(model: Any, X: Any) -> FloatArray:
     return np.asarray(x)
 
 
-def _number(labels: Any, name: str, n_rows: int) -> np.ndarray | None:
-    """Labels as numbers from 0."""
+def _number(labels: Any, name: str, n_rows: int) -> tuple[np.ndarray | None, list[str]]:
+    """Labels as numbers from 0, and the label of each number."""
     if labels is None:
-        return None
+        return None, []
     found = column_or_1d(np.asarray(labels))
     if len(found) != n_rows:
         raise InputError(f"{name} has {len(found)} labels, but X has {n_rows} rows.")
     if pd.isna(found).any():
         raise InputError(f"{name} has missing labels; give every row one, or leave such rows out.")
-    return np.unique(found.astype(str), return_inverse=True)[1].reshape(-1)
+    values, codes = np.unique(found.astype(str), return_inverse=True)
+    return codes.reshape(-1), values.tolist()
 
 
 def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
@@ -288,7 +297,7 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
             cluster=rows.cluster,
             device=choose_device(model.device, rows.x.size),
         )
-        _check_environments(sample)
+        _check_environments(sample, rows.environments)
         progress("evidence", 0, 0.0)
         most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
         drawn = _draw_rows(sample, target.outcome, most, seed)
@@ -315,16 +324,24 @@ def _keep(sample: Sample, folds: Folds, fitted: Fitted) -> Fitted:
     return fitted
 
 
-def _check_environments(sample: Sample) -> None:
+def _check_environments(sample: Sample, names: list[str]) -> None:
     """Refuse environments from which nothing can be learned."""
     if sample.environment is None:
         return
     for one in torch.unique(sample.environment):
-        y = sample.y[sample.environment == one]
-        if len(y) < 3 or (y == y[0]).all():
+        own = sample.environment == one
+        y, rows, variables = sample.y[own], int(sample.copies[own].sum()), len(set(sample.groups))
+        found = ""
+        if len(y) < 3:
+            found = f"only {len(y)} different rows"
+        elif rows < variables:
+            found = f"{rows} rows, fewer than there are variables ({variables})"
+        elif (y == y[0]).all():
+            found = "the same outcome in every row"
+        if found:
             raise InputError(
-                f"training environment number {int(one) + 1} (in sorted order) has {len(y)} "
-                "different rows or one outcome only. Combine it with another one, or leave it out."
+                f"training environment {names[int(one)]!r} has {found}. Combine it with another "
+                "one, or leave it out."
             )
 
 

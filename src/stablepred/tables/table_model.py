@@ -49,6 +49,7 @@ from stablepred.tables.target import (
     missing_target,
 )
 from stablepred.tables.types import PRECISION
+from stablepred.worlds.environment import Environment
 
 FloatArray = NDArray[np.float64]
 
@@ -134,7 +135,7 @@ class TableModel:
             warn_user(line, TableWarning)
         return self.expected(features)
 
-    def environment(self, name: str, X: Any) -> PlainTable:
+    def environment(self, name: str, X: Any) -> Environment | PlainTable:
         """Features and outcome of a table, to evaluate ``model.estimator`` on."""
         frame = as_frame(X)
         if self.target.name not in frame.columns:
@@ -142,7 +143,8 @@ class TableModel:
         features, notes = self.features(frame)
         for line in note_lines(notes):
             warn_user(line, TableWarning)
-        return PlainTable(name, features, self.target.encode(frame[self.target.name]))
+        kind = PlainTable if self.typed else Environment  # which holds numbers only
+        return kind(name, features, self.target.encode(frame[self.target.name]))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
