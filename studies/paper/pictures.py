@@ -30,6 +30,7 @@ MEASURES = {
     "5 × Stability_Error": ("#c44e52", "s"),
     "sum": ("#222222", "D"),
 }
+PAPER_RANGE = (0.2, 20)  # of the strengths in the paper's figure
 
 
 def draw(figure: Figure, seeds: Sequence[int], records: Records, folder: Path) -> list[Path]:
@@ -88,12 +89,15 @@ def _draw_strengths(
             "5 × Stability_Error": 5 * table["stability"],
             "sum": table["average"] + 5 * table["stability"],
         }
+        # lambda 2 and 3 of the library are the paper's divided by n.
+        scale = 1 if sweep.symbol == "λ1" else figure.panels[0].n
         rows = [
-            (name, value, *mean_interval(values[table["value"] == value]))
+            (name, scale * value, *mean_interval(values[table["value"] == value]))
             for name, values in measures.items()
             for value in sweep.values
         ]
-        label = f"{sweep.symbol} ({sweep.parameter})"
+        own = sweep.parameter if scale == 1 else f"{sweep.parameter} × n"
+        label = f"{sweep.symbol} of the paper ({own})"
         panels[label] = pd.DataFrame(rows, columns=["measure", "value", "mean", "half"])
     _plot_strengths(panels, title, path)
 
@@ -131,6 +135,7 @@ def _plot_strengths(panels: Mapping[str, pd.DataFrame], title: str, path: Path) 
             if np.isfinite(part["half"]).all():
                 low, high = part["mean"] - part["half"], part["mean"] + part["half"]
                 axes.fill_between(part["value"], low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.axvspan(*PAPER_RANGE, color="#dddddd", alpha=0.5, linewidth=0, label="paper's range")
         axes.set(xscale="log", xlabel=label, ylim=(0, 1.15 * frame["mean"].max()))
     plots.add_legend(figure, grid[0])
     figure.savefig(path, dpi=130)
