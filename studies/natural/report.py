@@ -57,9 +57,17 @@ def _numbers(result: Result) -> dict[str, Any]:
         MEASURES["worst"]: float(np.max(errors)),
         MEASURES["log-loss"]: float(np.mean(losses)),
         "RMSE at home": result["error at home"],
-        "dropped": len(result["dropped"]) if "dropped" in result else np.nan,
+        "dropped": _count_dropped(result),
         "seconds": result["fit_seconds"],
     }
+
+
+def _count_dropped(result: Result) -> float:
+    """How many variables were left out by the decision, not because they are constant."""
+    if "dropped" not in result:
+        return np.nan
+    left_out = "; all variables" in result["reason"] or "a few more say all" in result["reason"]
+    return len(result["dropped"]) if left_out else 0
 
 
 def _compare(long: pd.DataFrame) -> pd.DataFrame:
