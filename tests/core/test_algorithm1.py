@@ -44,7 +44,7 @@ def test_the_objective_never_rises(seed, deep, standardize, least_share):
     settings = replace(SETTINGS, max_iter=12, least_share=least_share)
     sample = dependent_sample(seed)
     solution = solve(sample, deep, settings, standardize=standardize, seed=seed)
-    assert len(solution.history["total"]) > 2
+    assert len(solution.history["total"]) >= 2
     assert largest_rise(solution.history["total"]) <= 1e-9
 
 

@@ -65,7 +65,8 @@ def test_both_parts_are_within_their_intervals(world):
     for seed in range(12):
         report, truth = explain(world, seed, n_bootstrap=100)
         parts = report.parts.loc[[X_MOVES, Y_CHANGES]]
-        hits.append((parts["low"] <= truth) & (truth <= parts["high"]))
+        low, high = parts["low"].to_numpy(), parts["high"].to_numpy()
+        hits.append((low <= np.array(truth)) & (np.array(truth) <= high))
     assert np.mean(hits) >= 0.85
 
 

@@ -227,6 +227,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
                 for row in rows
             ]
         )
+        table["refit"] = table["refit"].map(lambda kind: kind or "none")  # strings only: stored
         self.heads_ = table.assign(chosen=np.arange(len(rows)) == best)
         self.head_, self.recipe_ = rows[best]["head"], rows[best]["recipe"]
 
