@@ -136,6 +136,7 @@ def page_parts(
         f"{WORSE}, the grey band of the pictures. *Tables harmed*: those with a change of the "
         f"average error over {MOST_HARM}.",
         _dropped_text(long),
+        _home_text(long),
     ]
     for size, title in SIZES.items():
         parts += [f"## With {title}"]
@@ -167,6 +168,23 @@ def _dropped_text(long: pd.DataFrame) -> str:
         f"{OURS} leaves out at "
         f"least one variable in {int((dropped > 0).sum())} of {len(dropped)} runs with at most "
         f"{MOST_ROWS:,} rows; where it leaves out none, its change is that of its estimator alone."
+    )
+
+
+def _home_text(long: pd.DataFrame) -> str:
+    """How far the order of the methods at home is their order elsewhere."""
+    known = long[(long["size"] == CAPPED) & long["RMSE at home"].notna()]
+    ranks = [
+        run["RMSE at home"].corr(run[MEASURES["average"]], method="spearman")
+        for _, run in known.groupby(RUN)
+        if len(run) > 2
+    ]
+    if not ranks:
+        return ""
+    return (
+        f"In the {len(ranks)} runs whose training environment has rows left for a test, the rank "
+        "correlation of the methods' errors there with their average errors elsewhere is "
+        f"{np.median(ranks):.2f} in the median."
     )
 
 

@@ -73,6 +73,6 @@ class NaturalStudy(Study):
         skipped = [n for n in dict.fromkeys(case.table for case in self.cases) if n not in there]
         parts = ["# Shifts as nature makes them", f"`{self.command}`"]
         if skipped:
-            parts.append(f"Not run, because their files were not there: {', '.join(skipped)}.")
+            parts.append(f"Not run to the end: {', '.join(skipped)}.")
         names = [path.name for path in pictures]
         return join(parts + page_parts(tables[RUNS], tables[MEANS], tables[SUMMARY], names))

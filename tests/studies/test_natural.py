@@ -180,7 +180,7 @@ def test_a_table_that_is_not_there_is_skipped_with_a_warning(no_files):
     with pytest.warns(StablepredWarning, match=r"heart is skipped: 'heart\.csv\.gz' was not found"):
         study_of(cases).reproduce(no_files / "results")
     page = (no_files / "results" / "natural.md").read_text()
-    assert "Not run, because their files were not there: heart." in page
+    assert "Not run to the end: heart." in page
     assert len(Records(no_files / "results" / "records.jsonl")) == len(methods)
     study_of(cases[2:]).reproduce(no_files / "results")  # recorded: the files are not needed
     with (
