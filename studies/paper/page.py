@@ -40,9 +40,9 @@ CLAIMS_TEXT = (
 PANELS_TEXT = (
     "Panels of 80 features are run for the first three seeds, figure 12 for the first five; the "
     "methods have their defaults. Means over seeds ± half the width of their 95 % t interval. "
-    "Gaps are shares of the way from LR to the oracle. *Noise* is what Stability_Error would be if the errors differed only "
-    "because the test rows are a sample. The effective sample share and the F1 of "
-    "`stable_features_` are means. "
+    "Gaps are shares of the way from LR to the oracle. *Noise* is what Stability_Error would be "
+    "if the errors differed only because the test rows are a sample. The effective sample share "
+    "and the F1 of `stable_features_` are means. "
     "*LR shrunk* is the point of the shrinkage line, a · LR + (1 − a) · base rate, that is as "
     f"stable as {OURS}."
 )
