@@ -306,7 +306,7 @@ def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[n
     odd = np.random.default_rng(0).integers(0, 2**63, size=(2, words.shape[1]), dtype=np.uint64)
     hashes = np.zeros(len(words), dtype=np.uint64)
     for column, (times, plus) in zip(words.T, odd.T, strict=True):
-        mixed = (column ^ plus) * (2 * times + np.uint64(1))
+        mixed = (column ^ plus) * (np.uint64(2) * times + np.uint64(1))
         hashes = (hashes ^ (mixed ^ (mixed >> np.uint64(29)))) * np.uint64(0x9E3779B97F4A7C15)
     _, first, index = np.unique(hashes, return_index=True, return_inverse=True)
     if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves

@@ -79,7 +79,7 @@ def test_what_cannot_be_compared_is_refused(run, compared, train, test_table, tm
 def test_the_outcome_of_a_test_file_is_read_as_that_of_training(run, train, test_table, tmp_path):
     other, frame = tmp_path / "other.csv", pd.read_csv(test_table)
     command = ("compare", train, other, "--target", "bought", "--methods", "lr")
-    frame.replace({"bought": {"yes": 1, "no": 0}}).to_csv(other, index=False)
+    frame.assign(bought=frame["bought"].eq("yes").astype(int)).to_csv(other, index=False)
     assert "target 'bought' must be 'no' or 'yes' as in training, but has '0'" in run(*command).err
     numbers = pd.DataFrame({"a": range(50), "b": [k % 7 for k in range(50)]})
     for path, mark in ((tmp_path / "train.csv", ","), (other, ".")):

@@ -86,7 +86,7 @@ def test_zeros_and_ones_are_neither_scaled_nor_doubled(values):
 
 def test_a_missing_number_is_the_mean_and_has_a_feature_where_many_are():
     x = numbers(201)
-    few, many = pd.Series(x), pd.Series(x)
+    few, many = pd.Series(x, copy=True), pd.Series(x, copy=True)
     few[[3, 5]] = np.nan
     many[:25] = np.nan
     for column, names in ((few, ["a"]), (many, ["a", "a is missing"])):

@@ -9,14 +9,14 @@ from typer.core import TyperGroup
 # Every command in one line; the module of its name has the function of its name.
 COMMANDS = {
     "demo": "Train all methods in one environment and compare them in nine others.",
-    "fit": "Train a model on one table, to be used in other environments, too.",
+    "fit": "Train a model on one table, for use in other environments as well.",
     "predict": "Predict for new rows: one line per row, in order.",
     "evaluate": "Measure the error in each environment, its average and its spread.",
     "compare": "Train many methods on one table and compare their errors in other environments.",
     "stress": "Find what breaks a model: let each feature follow or oppose the outcome.",
     "weights": "Find weights under which every feature is balanced against all others.",
     "report": "Write an HTML page on how stable a model is, and what breaks it.",
-    "reproduce": "Run the studies by name, from a clone of the repository.",
+    "reproduce": "Run the paper's experiments and other studies, from a clone of the repository.",
     "datasets": "List the real tables that can be loaded by name.",
 }
 LOOKS: dict[str, Any] = {"rich_markup_mode": "markdown", "pretty_exceptions_enable": False}
@@ -48,7 +48,7 @@ app = typer.Typer(name="stablepred", cls=Commands, no_args_is_help=True, **LOOKS
 def main() -> None:
     """Stable prediction across unknown environments.
 
-    Exit codes: 0 fine, 1 a check failed, 2 bad usage or input, 141 the output's reader is gone.
+    Exit codes: 0 success, 1 a check failed, 2 bad usage or input, 141 the output was closed early.
     """
 
 

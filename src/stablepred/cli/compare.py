@@ -21,7 +21,7 @@ def compare(
     by: options.By = None,
     drop: options.Drop = None,
     methods: Annotated[
-        str | None, typer.Option(help="Names, separated by commas; all if not given.")
+        str | None, typer.Option(help="Names of methods, separated by commas; all by default.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -35,8 +35,8 @@ def compare(
     """Train many methods on one table and compare their errors in other environments.
 
     With test files, --by names the training environments, for the methods that use them. With a
-    single file every environment that --by names is tested by methods trained on all others.
-    Where -o names the folder of an interrupted run, the methods that are done are not run again.
+    single file, methods are tested in each environment in turn, trained on all others. If -o names
+    the folder of an interrupted run, finished methods are not run again.
 
     Example: stablepred compare train.csv --target y --by region --methods lr,boosting,stable
     """

@@ -25,9 +25,9 @@ def demo(
     rows: Annotated[int, typer.Option(help="Rows of the training environment.")] = 2000,
     test_rows: Annotated[int, typer.Option(help="Rows of each test environment.")] = 10_000,
     seed: Annotated[int, typer.Option(help="Seed of data and methods.")] = 1000,
-    output: Annotated[Path, typer.Option(help="Folder for table, figure and report.")] = Path(
-        "stablepred-demo"
-    ),
+    output: Annotated[
+        Path, typer.Option(help="Folder for the table, the figure and the report.")
+    ] = Path("stablepred-demo"),
 ) -> None:
     """Train all methods in one environment and compare them in nine others.
 

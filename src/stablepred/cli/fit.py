@@ -18,19 +18,23 @@ SHOWN = 15  # features in the printed table
 def fit(
     table: options.Table,
     target: Annotated[
-        str, typer.Option(help="Outcome column: two values; or, for stable, classes or a number.")
+        str,
+        typer.Option(
+            help="Outcome column: two values; with stable, also several classes or a number."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
     method: Annotated[
         options.Method,
         typer.Option(
-            help="stable leaves out what cannot be relied on; gbr and dgbr are the paper's "
-            "(dgbr-paper to the letter), lr and dlr their counterparts without balancing."
+            help="stable leaves out what cannot be relied on; gbr and dgbr are the paper's methods "
+            "(dgbr-paper to the letter); lr and dlr are the same without balancing."
         ),
     ] = "stable",
     settings: options.Set = None,
     tune: Annotated[
-        bool, typer.Option("--tune", help="Search a small grid on environments made from it.")
+        bool,
+        typer.Option("--tune", help="Search a small grid on environments made from the table."),
     ] = False,
     drop: options.Drop = None,
     by: Annotated[
@@ -38,7 +42,7 @@ def fit(
         typer.Option(help="Column that tells training environments apart (stable only)."),
     ] = None,
     positive: Annotated[
-        str | None, typer.Option(help="Value of the target that is 1; by default the last one.")
+        str | None, typer.Option(help="Value of the target to predict; by default the last one.")
     ] = None,
     overlap: options.Overlap = None,
     cv: Annotated[
@@ -50,16 +54,16 @@ def fit(
     ] = False,
     seed: options.Seed = 0,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a fit that was interrupted.")
+        bool, typer.Option("--resume", help="Continue a fit that was interrupted.")
     ] = False,
     force: options.Force = False,
 ) -> None:
-    """Train a model on one table, to be used in other environments, too.
+    """Train a model on one table, for use in other environments as well.
 
     Columns are taken as they come: numbers stay numbers, strings become one 0/1 feature per value,
     many missing values get a feature of their own. The encoding is stored with the model. With --by
-    the environments of the training table are held out in turn, and their column is no feature. A
-    long fit of gbr, dgbr or dlr keeps a checkpoint beside the output, to go on from with --resume.
+    the environments of the training table are held out in turn, and their column is not used as a
+    feature. A long fit of gbr, dgbr or dlr keeps a checkpoint next to the output for --resume.
 
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
@@ -242,7 +246,7 @@ def show_effects(effects: Any) -> None:
     """Print the largest effects, with their intervals and verdicts."""
     top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
     last = "verdict" if "verdict" in top else "stable"
-    verdicts = top[last].replace({True: "yes", False: "no"})
+    verdicts = ({True: "yes", False: "no"}.get(verdict, verdict) for verdict in top[last])
     show_table(
         f"Effect on the target with the other features balanced, {len(top)} largest of "
         f"{len(effects)}",

@@ -13,16 +13,17 @@ Table = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file; - i
 Tables = Annotated[list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")]
 Model = Annotated[Path, typer.Argument(help="Folder that 'stablepred fit' wrote.")]
 Target = Annotated[
-    str | None, typer.Option(help="Outcome column, if its name is not that of training.")
+    str | None, typer.Option(help="Outcome column, if its name differs from that in training.")
 ]
 By = Annotated[
-    str | None, typer.Option(help="Column whose values are the environments; numbers are cut.")
+    str | None,
+    typer.Option(help="Column whose values are the environments; numbers are cut into bins."),
 ]
 Against = Annotated[
     Path | None,
     typer.Option(
-        help="A table, such as that of training: how much of the change in loss since then comes "
-        "from X moving, and how much from Y given X changing."
+        help="A table to compare with, such as that of training: how much of the change in loss "
+        "comes from X moving, and how much from Y given X changing."
     ),
 ]
 Bins = Annotated[
@@ -34,17 +35,17 @@ Bins = Annotated[
 ]
 MinRows = Annotated[
     int,
-    typer.Option(min=1, help="With --by, leave out environments of fewer rows."),
+    typer.Option(min=1, help="With --by, leave out environments with fewer rows."),
 ]
 Drop = Annotated[
     list[str] | None,
-    typer.Option(help="Column to leave out; repeat it, or separate several by commas."),
+    typer.Option(help="Column to leave out; may be repeated, or several separated by commas."),
 ]
 Overlap = Annotated[
     float | None,
-    typer.Option(help="Leave out features with a share of ones under this, or over 1 - this."),
+    typer.Option(help="Leave out features whose share of ones is below this, or above 1 - this."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is random.")]
 _CSV = typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
 CSV = Annotated[Path, _CSV]
 OptionalCSV = Annotated[Path | None, _CSV]
@@ -53,7 +54,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="A parameter of the method, for example --set max_iter=200; repeat it."
+        "--set", help="A parameter of the method, for example --set max_iter=200; may be repeated."
     ),
 ]
 

@@ -20,11 +20,13 @@ def report(
     min_rows: options.MinRows = 30,
     train: Annotated[
         Path | None,
-        typer.Option(help="Fit the references on this table, in place of those of the model."),
+        typer.Option(
+            help="Fit the references on this table, instead of using those stored with the model."
+        ),
     ] = None,
     against: options.Against = None,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="HTML file to write; - is stdout.")
+        Path, typer.Option("--output", "-o", help="HTML file to write; - is standard output.")
     ] = Path("report.html"),
     seed: options.Seed = 0,
     force: options.Force = False,

@@ -17,22 +17,23 @@ RESULTS = Path("results")
 
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(help="What to run; without a name the list is shown.")
+        list[str] | None,
+        typer.Argument(help="What to run; without a name, the list of studies is shown."),
     ] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Number of seeds: 10, or 2 with --quick.")
     ] = None,
     first_seed: Annotated[
-        int, typer.Option(min=0, help="First seed; published tables start at 1000.")
+        int, typer.Option(min=0, help="First seed; those of the published tables start at 1000.")
     ] = 1000,
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version, to see that it runs.")
     ] = False,
     tuned: Annotated[
         bool,
-        typer.Option("--tuned", help="Tune the methods as well, where n = 2000, for three seeds."),
+        typer.Option("--tuned", help="Also tune the methods, where n = 2000, on three seeds."),
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
     output: Annotated[
         Path | None,
         typer.Option(help="Folder for records, tables and figures: results, or results/quick."),

@@ -18,7 +18,9 @@ def weights(
     ] = None,
     method: Annotated[
         Literal["gbr", "dgbr"],
-        typer.Option(help="Balance the features, or (with --target) an embedding learned from it."),
+        typer.Option(
+            help="gbr balances the features; dgbr (with --target) an embedding learned from them."
+        ),
     ] = "gbr",
     drop: options.Drop = None,
     overlap: options.Overlap = None,

@@ -67,11 +67,10 @@ def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
     cls = type(value)
     private = any(key.startswith("_") for key in getattr(value, "__dict__", {}))
     if private or find_class(cls.__name__) is not cls:
-        raise InputError(
-            f"{name} is a {cls.__module__}.{cls.__name__}, which cannot be stored without "
-            "pickle. Set it to a plain value (an int for random_state or cv, say) before saving; "
-            "for an inner model that has no plain state, keep its weights (sample_weight_) instead."
-        )
+        advice = "Set it to a plain value (an int for random_state or cv, say) before saving."
+        if hasattr(value, "predict"):
+            advice = "Store the fitted estimator_ alone: skops.io.dump(model.estimator_, path)."
+        raise InputError(f"{name} is a {cls.__name__}, which cannot be stored here. {advice}")
     left = getattr(cls, "not_stored", ())
     stored = {key: item for key, item in vars(value).items() if key not in left}
     state = {key: encode(item, f"{name}.{key}", arrays) for key, item in stored.items()}
