@@ -298,7 +298,7 @@ def test_what_has_no_plain_form_is_refused_by_name_and_the_old_file_stays(
     fitted("GBR").save(path)
     old = path.read_bytes()
     model = GBRClassifier(**{"l1": 0.01, "refit": False} | params).fit(table.X, table.y)
-    with pytest.raises(InputError, match=rf"GBRClassifier\.{place}.*without pickle"):
+    with pytest.raises(InputError, match=rf"GBRClassifier\.{place}.*needs pickle"):
         model.save(path)
     assert path.read_bytes() == old
     assert list(tmp_path.iterdir()) == [path]
@@ -309,7 +309,7 @@ def test_a_foreign_inner_model_is_refused_by_name(table, tmp_path):
         pass
 
     model = BalancedClassifier(Foreign(), GlobalBalancer(max_iter=3)).fit(table.X, table.y)
-    with pytest.raises(InputError, match=r"estimator.*Foreign.*without pickle"):
+    with pytest.raises(InputError, match=r"estimator.*Foreign.*needs pickle"):
         model.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
 

@@ -70,7 +70,7 @@ def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
         advice = "Set it to a plain value (an int for random_state or cv, say) before saving."
         if hasattr(value, "predict"):
             advice = "Store the fitted estimator_ alone: skops.io.dump(model.estimator_, path)."
-        raise InputError(f"{name} is a {cls.__name__}, which cannot be stored here. {advice}")
+        raise InputError(f"{name} is a {cls.__name__}, which needs pickle to be stored. {advice}")
     left = getattr(cls, "not_stored", ())
     stored = {key: item for key, item in vars(value).items() if key not in left}
     state = {key: encode(item, f"{name}.{key}", arrays) for key, item in stored.items()}
