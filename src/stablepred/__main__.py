@@ -1,5 +1,6 @@
 """The command line: ``stablepred`` and ``python -m stablepred``."""
 
+import signal
 import sys
 
 from stablepred._extras import require
@@ -12,6 +13,7 @@ def main() -> None:
     except ImportError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # tidies up, as on Ctrl-C
     from stablepred.cli import app
 
     app(prog_name="stablepred")

@@ -55,7 +55,9 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
     The array is always row-major, because the last bits of a sum depend on the memory layout.
     """
     try:
-        return validate_data(estimator, X, *outcome, dtype=np.float64, order="C", **options)
+        return validate_data(
+            estimator, X, *outcome, **{"dtype": np.float64, "order": "C"} | options
+        )
     except (ValueError, TypeError) as error:
         text, dates = _text_columns(X), _date_columns(X)
         if dates:

@@ -336,15 +336,15 @@ def test_a_column_to_drop_is_quoted_for_the_shell(run, place):
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
-def test_a_real_interrupt_ends_with_a_message_and_no_folder(place, customers):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_real_signal_ends_with_a_message_and_no_folder(place, customers, how):
     frame = customers(1500)
     for k in range(10):
         frame[f"n{k}"] = frame["income"].sample(frac=1, random_state=k).to_numpy()
     frame.to_csv("table.csv", index=False)
-    code = "from stablepred.cli import app; app(prog_name='stablepred')"
     command = ["fit", "table.csv", "--target", "bought", "-o", "model"]
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *command],
+        [sys.executable, "-m", "stablepred", *command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -357,7 +357,7 @@ def test_a_real_interrupt_ends_with_a_message_and_no_folder(place, customers):
             if "features from" in line:
                 break
         time.sleep(0.2)  # into the fit, which takes far longer
-        process.send_signal(signal.SIGINT)
+        process.send_signal(how)
         _, err = process.communicate(timeout=60)
     finally:
         process.kill()

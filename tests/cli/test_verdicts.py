@@ -56,8 +56,8 @@ def test_a_model_that_loses_everywhere_is_advised_against(run, train, test_table
     model.save(tmp_path / "model")
     out = run("evaluate", tmp_path / "model", test_table, "--by", "region").out
     assert (
-        "Use logistic regression instead: it is more accurate than LogisticRegression in 2 of 2"
-        in out
+        "Use logistic regression with a chosen penalty instead: it is more accurate than "
+        "LogisticRegression in 2 of 2" in out
     )
 
 

@@ -113,6 +113,15 @@ def test_infinite_and_huge_numbers_are_refused_by_column_and_row(bad):
             use(pd.DataFrame({"a": x}))
 
 
+@pytest.mark.parametrize("typed", [int, str])
+def test_integers_that_doubles_cannot_tell_apart_are_refused_by_column(typed):
+    large = [typed(2**53 + k) for k in range(4)]
+    with pytest.raises(InputError, match=r"'a' has integers that differ .*drop=\['a'\]"):
+        TableEncoder().fit(pd.DataFrame({"a": large * 5, "b": range(20)}))
+    far = pd.DataFrame({"a": [typed(2**60 + 1000 * k) for k in range(20)]})
+    assert TableEncoder().fit_transform(far)["a"].nunique() == 20
+
+
 def test_tiny_and_large_numbers_are_standardised_as_others_are():
     x = numbers()
     plain = TableEncoder().fit_transform(pd.DataFrame({"a": x}))["a"].to_numpy()

@@ -323,6 +323,12 @@ def test_a_numeric_outcome_is_compared_with_ridge_regression():
     assert text.startswith("Use ridge regression instead: it is more accurate than m in 3 of 3")
 
 
+def test_a_logistic_regression_is_told_from_its_reference(train, tests, lr):
+    report = reported(lr, tests, train=train)
+    assert report.verdict.startswith("Use logistic regression with a chosen penalty instead")
+    assert "that of logistic regression with a chosen penalty 0." in report.verdict
+
+
 def test_a_constant_predictor_is_found_out(train, tests):
     report = reported(ConstantPredictor(train), tests, train=train)
     assert report.constant

@@ -133,4 +133,9 @@ def test_a_device_and_a_pipe_are_never_replaced(tmp_path):
         with pytest.raises(InputError, match="not a regular file"):
             write_file(path, b"content")
     assert not os.path.isfile(os.devnull)
+    reader, writer = os.pipe()
+    with pytest.raises(InputError, match="is a device or a pipe"):  # as /dev/stdout may be
+        write_file(f"/dev/fd/{writer}", b"content")
+    os.close(reader)
+    os.close(writer)
     assert [item.name for item in tmp_path.iterdir()] == ["pipe"]

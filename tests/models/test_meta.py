@@ -213,6 +213,13 @@ class SpyScaler(StandardScaler):
         return super().fit(X, y)
 
 
+def test_dates_beside_numbers_are_refused_by_name(numbers):
+    frame, y = numbers
+    dated = frame.assign(since=pd.Timestamp("2020-01-31"))
+    with pytest.raises(InputError, match="dates were found in 'since'"):
+        BalancedClassifier(LogisticRegression()).fit(dated, y)
+
+
 @pytest.mark.parametrize("routing", [False, True])
 def test_in_a_pipeline_the_last_step_that_takes_weights_receives_them(table, routing):
     expected = GlobalBalancer().fit(table.x).weights_

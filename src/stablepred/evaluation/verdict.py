@@ -4,6 +4,8 @@
 difference excludes zero.
 """
 
+import re
+
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
 from stablepred.evaluation.comparison import LINEAR, Comparison, Difference, Interval
 
@@ -42,7 +44,10 @@ def stability_verdict(
         sentences.append(f"Its weights rest on {percent(effective_share, 1)} of the rows")
     # Our own words start with a capital; a label is left as it is.
     own = tuple(NAMES.values())
-    return " ".join(f"{s[0].upper() + s[1:] if s.startswith(own) else s}." for s in sentences)
+    text = " ".join(f"{s[0].upper() + s[1:] if s.startswith(own) else s}." for s in sentences)
+    if model == "LogisticRegression":  # and the reference is another one
+        text = re.sub("(?i)(logistic regression)", r"\1 with a chosen penalty", text)
+    return text
 
 
 def recommend(model: str, rival: Difference, error: str, level: float) -> str:

@@ -45,8 +45,8 @@ def check_file(path: PathLike) -> Path:
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise InputError(f"{target} is a folder; give the name of a file.")
-    if target.exists() and not target.is_file():
-        raise InputError(f"{target} is a device or a pipe, not a regular file; name another one.")
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe has no real path
+        raise InputError(f"{path} is a device or a pipe, not a regular file; name another one.")
     return target
 
 

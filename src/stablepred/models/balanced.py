@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
-from stablepred._validation import FloatArray, atomic, check_sample_weight
+from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
 from stablepred.io.save import save_method, storable
@@ -91,7 +91,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         """
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
         _name_of_weight(self.estimator)
-        x, y = validate_data(self, X, y, dtype=None, ensure_min_samples=3)
+        x, y = validate(self, X, y, dtype=None, ensure_min_samples=3)
         count = check_sample_weight(sample_weight, x)
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
         self.balancer_ = _fit_weighted(balancer, X, y, count, {})

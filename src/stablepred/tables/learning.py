@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables.columns import Column, NumberColumn, TextColumn
 from stablepred.tables.messages import Note, in_rows, shorten
@@ -54,7 +55,7 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
         return None, [_constant(name)]
     if kind != "text":
         style = "boolean" if kind == "boolean" else "point"
-        return _learn_numbers(name, style, to_numbers(column, style), count, dichotomize)
+        return _learn_numbers(column, style, to_numbers(column, style), count, dichotomize)
     text = to_text(column)
     # A word that is taken for a missing value is told.
     words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
@@ -62,13 +63,13 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
     if not isinstance(column.dtype, pd.CategoricalDtype):
         style, numbers, notes = number_style(column, text, count)
         if style:
-            learned, more = _learn_numbers(name, style, numbers, count, dichotomize, word)
+            learned, more = _learn_numbers(column, style, numbers, count, dichotomize, word)
             return learned, notes + more
     found = to_categories(text, count)
     distinct = {value.lower() for value in found.values}
     if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
         numbers = to_numbers(column, "boolean", text)
-        return _learn_numbers(name, "boolean", numbers, count, dichotomize, word)
+        return _learn_numbers(column, "boolean", numbers, count, dichotomize, word)
     if date_share(found) >= DATES:
         raise date_error(name, found.values[0])
     return _learn_text(name, found, word, all_named=dichotomize is not None)
@@ -99,13 +100,21 @@ def number_style(
 
 
 def _learn_numbers(
-    name: str,
+    column: pd.Series,
     style: str,
     found: Numbers,
     count: FloatArray,
     dichotomize: str | None,
     word: str = "",
 ) -> Learned:
+    name = str(column.name)
+    large = np.abs(found.values) >= 2.0**53  # where not every integer is a double
+    if column[large].nunique() > len(np.unique(found.values[large])):
+        raise InputError(
+            f"column {name!r} has integers that differ in more than 15 digits (e.g. "
+            f"{column[large].iloc[0]}), which numbers here do not have. If they are names, leave "
+            f"the column out: drop=[{name!r}]; else subtract a common amount."
+        )
     if dichotomize is None:
         check_size(found.values, name)
     absent, strays = ~found.finite, int(found.strays.sum())
