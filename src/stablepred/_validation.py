@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -25,6 +26,7 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 # Weights above 2 to this power, or below its inverse, are scaled; the scale does not matter.
 LARGE_EXPONENT = 300
+LARGEST = 1e150  # squares of larger numbers leave the range of doubles
 
 
 def atomic(fit: Fit) -> Fit:
@@ -50,7 +52,7 @@ def atomic(fit: Fit) -> Fit:
 
 
 def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
-    """scikit-learn's ``validate_data`` as float64, with text columns named in the error.
+    """scikit-learn's ``validate_data`` as float64; errors name columns of text or infinite numbers.
 
     The array is always row-major, because the last bits of a sum depend on the memory layout.
     """
@@ -65,6 +67,14 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
                 f"features must be numbers, but dates were found in {', '.join(dates)}. Replace "
                 "such columns with numbers, for example the days since a fixed date, or leave them "
                 "out."
+            ) from error
+        if "X contains infinity" in str(error) and not text:
+            x = np.asarray(X, dtype=np.float64)
+            row, column = np.argwhere(np.isinf(x))[0].tolist()
+            name = getattr(X, "columns", [f"x{j}" for j in range(x.shape[1])])[column]
+            raise InputError(
+                f"column {str(name)!r} contains infinity (the first in row {row}). Replace it "
+                "by a bound, or leave such rows out."
             ) from error
         if not text or "could not convert" not in str(error):
             raise
@@ -105,6 +115,35 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
     if abs(exponent) > LARGE_EXPONENT:  # sums or squares could leave the range of doubles
         weight = np.ldexp(weight, -exponent)
     return weight
+
+
+def check_size(x: FloatArray, names: list[str]) -> None:
+    """Refuse columns whose squares are infinite, by name."""
+    size = np.abs(x).max(axis=0)
+    large = [f"{names[j]!r} ({size[j]:.3g})" for j in np.flatnonzero(size > LARGEST)]
+    if large:
+        raise InputError(
+            f"absolute values above {LARGEST:g} were found in {', '.join(large)}. Replace them if "
+            "they stand for a missing value, or scale the column."
+        )
+
+
+def read_labels(labels: Any, name: str, n_rows: int) -> tuple[NDArray[np.intp], list[str]]:
+    """Labels of rows as numbers from 0, and the label of each number."""
+    found = np.asarray(labels)
+    if found.shape != (n_rows,):
+        raise InputError(
+            f"{name} must have one label for each of the {n_rows} rows of X, but has shape "
+            f"{found.shape}."
+        )
+    if pd.isna(found).any():
+        row = int(np.argmax(pd.isna(found)))
+        raise InputError(
+            f"{name} has missing labels (the first in row {row}); give every row one, "
+            "or leave such rows out."
+        )
+    values, codes = np.unique(found.astype(str), return_inverse=True)
+    return codes.reshape(-1), values.tolist()
 
 
 def check_two_classes(found: NDArray[Any]) -> None:

@@ -126,18 +126,30 @@ def test_a_parameter_out_of_range_is_named(estimator, message):
         estimator.fit(*numbers_and_binary())
 
 
+@plain
+@pytest.mark.parametrize("estimator", EVERY, ids=name_of)
+@pytest.mark.parametrize(("value", "message"), [(np.inf, "infinity"), (1e160, "above 1e.150")])
+def test_numbers_that_are_too_large_are_refused_by_column(estimator, value, message):
+    x, y = numbers_and_binary()
+    frame = pd.DataFrame(x, columns=list("abc"))
+    frame.loc[3, "b"] = value
+    with pytest.raises(InputError, match=f"{message}.*'b'|'b'.*{message}"):
+        estimator.fit(frame, y)
+
+
 @pytest.mark.parametrize("estimator", [GroupDROClassifier(), AnchorRegressor()], ids=name_of)
 def test_environments_that_are_of_no_use_are_refused(estimator):
     x, y = numbers_and_binary(12)
     y[:2] = 0, 1
     with pytest.raises(InputError, match="every row with a positive weight has the label 'a'"):
         estimator.fit(x, y, environment=["a"] * 12)
-    with pytest.raises(InputError, match="no label in row 3"):
+    with pytest.raises(InputError, match=r"missing labels \(the first in row 3\)"):
         estimator.fit(x, y, environment=["a"] * 3 + [None] + ["b"] * 8)
     with pytest.raises(InputError, match=r"'a' has fewer rows \(2\) than there are var"):
         estimator.fit(x, y, environment=["a"] * 2 + ["b"] * 10)
-    with pytest.raises(ValueError, match="inconsistent"):
-        estimator.fit(x, y, environment=["a", "b"])
+    for labels in (["a", "b"], [["a", "b"]] * 12):
+        with pytest.raises(InputError, match="one label for each of the 12 rows"):
+            estimator.fit(x, y, environment=labels)
     with pytest.warns(UserWarning, match="needs several training environments"):
         estimator.fit(x, y)
 

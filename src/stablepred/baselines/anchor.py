@@ -62,7 +62,7 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
         weight = check_sample_weight(sample_weight, x)
         code = encode_environments(self, environment, x, weight)
         code = np.zeros(len(x), dtype=np.intp) if code is None else code
-        mass, first, _ = distinct_rows(weight, x, outcome, code)
+        mass, first, _ = distinct_rows(self, weight, x, outcome, code)
         z, mean, scale = standardise(np.column_stack([x, outcome])[first], mass)
         _, group = np.unique(code[first], return_inverse=True)
         share = np.bincount(group, mass)

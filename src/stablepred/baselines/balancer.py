@@ -33,7 +33,7 @@ class RowBalancer(BaseEstimator):
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
         x = validate(self, X, ensure_min_samples=3)
         self._check_parameters()
-        mass, first, at = distinct_rows(check_sample_weight(sample_weight, x), x)
+        mass, first, at = distinct_rows(self, check_sample_weight(sample_weight, x), x)
         varying = (x[first] != x[first[0]]).any(axis=0)
         if not varying.all():
             names = np.array(column_names(self, x.shape[1]))[~varying]

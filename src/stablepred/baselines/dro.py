@@ -10,7 +10,8 @@ Duchi and Namkoong (Annals of Statistics, 2021); Hu and Hong (2013) for KL; Rock
 (2000) for CVaR, the mean over the worst share ``level`` of the rows.
 """  # noqa: E501
 
-from typing import Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +20,6 @@ from sklearn.base import BaseEstimator
 from stablepred._validation import (
     FloatArray,
     atomic,
-    check_at_least,
     check_one_of,
     check_sample_weight,
     validate,
@@ -63,13 +63,12 @@ class _DRO(BaseEstimator):
     def _check_parameters(self) -> None:
         check_one_of(self, "divergence", ("chi2", "cvar", "kl"))
         check_solver(self)
-        for name, below in {"radius": np.inf, "level": 1.0}.items():
-            check_at_least(self, name, 0)
-            value = getattr(self, name)
-            if not 0 < value < below:
-                raise InputError(
-                    f"{name} must be larger than 0 and less than {below:g}: {value!r}."
-                )
+        for name, bound in {"radius": "finite", "level": "less than 1"}.items():
+            value: Any = getattr(self, name)
+            below = np.inf if name == "radius" else 1.0
+            real = isinstance(value, Real) and not isinstance(value, bool)
+            if not (real and 0 < float(value) < below):
+                raise InputError(f"{name} must be larger than 0 and {bound}, but is {value!r}.")
 
     def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:
         near: dict[str, WorstCase] = {
@@ -119,7 +118,7 @@ class DROClassifier(LinearClassifier, _DRO):
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
         outcome = encode_outcome(self, labels, weight)
-        mass, first, _ = distinct_rows(weight, x, outcome)
+        mass, first, _ = distinct_rows(self, weight, x, outcome)
         self._take(self._fit_rows(x[first], outcome[first], mass, log_loss))
         return self
 
@@ -136,7 +135,8 @@ class DRORegressor(LinearRegressor, _DRO):
         """Fit to a number."""
         x, outcome = validate(self, X, y, y_numeric=True)
         self._check_parameters()
-        mass, first, _ = distinct_rows(check_sample_weight(sample_weight, x), x, outcome)
+        weight = check_sample_weight(sample_weight, x)
+        mass, first, _ = distinct_rows(self, weight, x, outcome)
         z, mean, unit = standardise(outcome[first, None].astype(np.float64), mass)
         found = self._fit_rows(x[first], z[:, 0], mass, squared_loss)
         self.coef_ = found.coef * unit

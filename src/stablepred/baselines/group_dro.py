@@ -91,7 +91,7 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
             code = np.zeros(len(x), dtype=np.intp)
         else:
             check_both_classes(code, outcome, weight, environment)
-        mass, first, _ = distinct_rows(weight, x, outcome, code)
+        mass, first, _ = distinct_rows(self, weight, x, outcome, code)
         _, unit = np.unique(code[first], return_inverse=True)
         share = np.bincount(unit, mass).astype(np.float64)
         # The worst of all groups, by any weights that sum to one.

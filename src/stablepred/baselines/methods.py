@@ -93,7 +93,7 @@ def find_method(name: str, *, numeric: bool) -> str:
             f"method {name!r} is for {kinds[not numeric]}, but the outcome is {kinds[numeric]}. "
             f"Choose among {', '.join(known)}."
         )
-    near = " or ".join(map(repr, get_close_matches(name, known, n=3, cutoff=0.5)))
+    near = " or ".join(map(repr, get_close_matches(name, known, n=3, cutoff=0.6)))
     meant = f"Did you mean {near}? " if near else ""
     raise InputError(f"there is no method {name!r}. {meant}The methods are {', '.join(known)}.")
 

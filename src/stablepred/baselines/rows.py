@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from stablepred._validation import FloatArray, warn_user
+from stablepred._validation import FloatArray, check_size, column_names, read_labels, warn_user
 from stablepred.exceptions import InputError, StablepredWarning
 
 IntArray = NDArray[np.intp]
@@ -24,10 +23,15 @@ class Rows(NamedTuple):
     at: IntArray
 
 
-def distinct_rows(weight: FloatArray, *columns: ArrayLike) -> Rows:
-    """Group the rows that have a positive weight and are equal in all columns."""
+def distinct_rows(estimator: Any, weight: FloatArray, x: FloatArray, *others: ArrayLike) -> Rows:
+    """Group the rows that have a positive weight and are equal in all columns.
+
+    ``others`` are the outcome and the number of the environment, where there are any.
+    """
     present = np.flatnonzero(weight > 0)
-    table = np.column_stack([np.asarray(c, dtype=np.float64)[present] for c in columns])
+    columns = [np.asarray(c, dtype=np.float64) for c in (x, *others)]
+    table = np.column_stack([c[present] for c in columns])
+    check_size(table, [*column_names(estimator, x.shape[1]), "y", "environment"])
     _, first, at = np.unique(table, axis=0, return_index=True, return_inverse=True)
     mass = np.bincount(at.ravel(), weight[present])
     everywhere = np.full(len(weight), -1)
@@ -57,22 +61,16 @@ def encode_environments(
             StablepredWarning,
         )
         return None
-    labels = column_or_1d(environment)
-    check_consistent_length(x, labels)
-    missing = [k for k, label in enumerate(labels.tolist()) if label is None or label != label]
-    if missing:
-        raise InputError(f"environment has no label in row {missing[0]}; give one or drop the row.")
-    known, code = np.unique(labels.astype(str), return_inverse=True)
+    code, known = read_labels(environment, "environment", len(x))
     rows = np.bincount(code, weight > 0, minlength=len(known))
     if (rows > 0).sum() < 2:
         raise InputError(
             f"{name} needs several training environments, but every row with a positive weight "
-            f"has the label {str(known[rows.argmax()])!r}. Pass the labels of two or more, or none."
+            f"has the label {known[rows.argmax()]!r}. Pass the labels of two or more, or none."
         )
-    few = [(known[k], int(rows[k])) for k in np.flatnonzero((rows > 0) & (rows < x.shape[1]))]
-    if few:
+    for k in np.flatnonzero((rows > 0) & (rows < x.shape[1])):
         raise InputError(
-            f"environment {str(few[0][0])!r} has fewer rows ({few[0][1]}) than there are variables "
+            f"environment {known[k]!r} has fewer rows ({rows[k]:.0f}) than there are variables "
             f"({x.shape[1]}). Merge it with another one or leave it out."
         )
     return code

@@ -221,12 +221,12 @@ def _list_methods(
             found[str(label)] = make_method(
                 find_method(given, numeric=numeric), seed, numeric=numeric
             )
-        elif hasattr(given, "fit") and hasattr(given, "get_params"):
+        elif hasattr(given, "get_params") and not isinstance(given, type):
             found[str(label)] = given
         else:
             raise InputError(
                 f"method {label!r} must be an estimator or the name of a method, but is "
-                f"{type(given).__name__}."
+                f"{given if isinstance(given, type) else type(given).__name__}."
             )
     if not found:
         raise InputError("there are no methods to compare; name at least one.")

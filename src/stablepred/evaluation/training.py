@@ -133,6 +133,12 @@ def _encode_outcome(
 ) -> list[NDArray[Any]]:
     """The outcomes of training and of every test environment, as 0/1 or as numbers."""
     if numeric:
+        for table in tests:
+            if table.y.dtype.kind not in "biuf":
+                raise InputError(
+                    f"the outcome is a number in training, but environment {table.name!r} has "
+                    f"{str(table.y[0])!r}. Recode it."
+                )
         return [np.asarray(values, dtype=np.float64) for values in (y, *(t.y for t in tests))]
     classes = np.unique(y)
     for table in tests:

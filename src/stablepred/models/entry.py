@@ -17,6 +17,7 @@ from stablepred._validation import (
     check_at_least,
     check_checkpoint,
     check_one_of,
+    check_size,
     check_two_classes,
     column_names,
     warn_user,
@@ -29,7 +30,7 @@ from stablepred.core.sharding import LOCAL, current_shards
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds
-from stablepred.models.standardizer import Standardizer, check_size
+from stablepred.models.standardizer import Standardizer
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
 
@@ -215,7 +216,8 @@ def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArra
         if shards is not LOCAL:
             kind = f"multiclass, with {distinct.tolist()[:5]} over all shards"
         raise InputError(
-            f"Only binary classification is supported. The type of the target is {kind}."
+            f"Only binary classification is supported. The type of the target is {kind}. "
+            "StableClassifier takes several classes."
         )
     check_two_classes(distinct)
     return (labels == distinct[1]).astype(np.float64)

@@ -26,6 +26,7 @@ from stablepred._validation import (
     check_one_of,
     check_sample_weight,
     check_two_classes,
+    read_labels,
     validate,
     warn_user,
 )
@@ -50,13 +51,13 @@ from stablepred.sample import Origin, Sample, count_rows, make_sample
 from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, note_lines
 from stablepred.tables.messages import listed, repeated
 from stablepred.tables.scaled import distinct_values, moments
+from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
 # Of the weights under which effects are measured.
 SETTINGS = Settings(
     Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
 )
-MOST_CLASSES = 50
 # Models are compared on at most so many different rows, the evidence is taken from more of them if
 # there are few columns, and of each class and environment there are at least the last number.
 MOST_COMPARED = 20_000
@@ -132,7 +133,10 @@ def read_rows(
     position = {name: k for k, name in enumerate(names)}
     own = np.array([position[column.name] for column in encoder.columns_])
     marks = {"environment": environment, "groups": groups}
-    read = [_number(mark, name, len(x)) for name, mark in marks.items()]
+    read = [
+        (None, []) if mark is None else read_labels(mark, name, len(x))
+        for name, mark in marks.items()
+    ]
     (codes, environments), (cluster, _) = read
     if len(environments) == 1:
         warn_user(
@@ -166,19 +170,6 @@ def encode_features(model: Any, X: Any) -> FloatArray:
     for line in note_lines(notes):
         warn_user(line, TableWarning)
     return np.asarray(x)
-
-
-def _number(labels: Any, name: str, n_rows: int) -> tuple[np.ndarray | None, list[str]]:
-    """Labels as numbers from 0, and the label of each number."""
-    if labels is None:
-        return None, []
-    found = column_or_1d(np.asarray(labels))
-    if len(found) != n_rows:
-        raise InputError(f"{name} has {len(found)} labels, but X has {n_rows} rows.")
-    if pd.isna(found).any():
-        raise InputError(f"{name} has missing labels; give every row one, or leave such rows out.")
-    values, codes = np.unique(found.astype(str), return_inverse=True)
-    return codes.reshape(-1), values.tolist()
 
 
 def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
@@ -333,7 +324,7 @@ def _check_environments(sample: Sample, names: list[str]) -> None:
         y, rows, variables = sample.y[own], int(sample.copies[own].sum()), len(set(sample.groups))
         found = ""
         if len(y) < 3:
-            found = f"only {len(y)} different rows"
+            found = "fewer than 3 distinct rows"
         elif rows < variables:
             found = f"{rows} rows, fewer than there are variables ({variables})"
         elif (y == y[0]).all():

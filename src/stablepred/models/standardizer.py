@@ -9,15 +9,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.core.sharding import current_shards
-from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
 from stablepred.sample import sum_exactly
 
 # Numbers enter a fit within so many standard deviations of their mean.
 CLIP = 3.0
-# Squares of larger numbers leave the range of doubles.
-LARGEST = 1e150
 
 
 @storable
@@ -86,14 +83,3 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             ends = np.abs(np.array([low - mean, high - mean]) / scale)
         if (scale <= 0).any() or (low > high).any() or not (ends <= CLIP + 1e-6).all():
             raise ValueError("means_, scales_, low_ and high_ of the Standardizer do not fit")
-
-
-def check_size(x: FloatArray, names: list[str]) -> None:
-    """Refuse columns whose squares are infinite, by name."""
-    size = np.abs(x).max(axis=0)
-    large = [f"{names[j]!r} ({size[j]:.3g})" for j in np.flatnonzero(size > LARGEST)]
-    if large:
-        raise InputError(
-            f"absolute values above {LARGEST:g} were found in {', '.join(large)}. Replace them if "
-            "they stand for a missing value, or scale the column; or set dichotomize='mean'."
-        )

@@ -28,7 +28,7 @@ from stablepred.tables.types import (
     to_text,
 )
 
-MOST_LEVELS, MOST_CLASSES = 20, 50  # more different numbers than levels are an amount
+MOST_LEVELS, MOST_CLASSES = 20, 30  # more different numbers than levels are an amount
 
 
 @storable

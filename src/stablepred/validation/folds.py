@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_consistent_length, check_X_y, column_or_1d
+from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred._validation import check_sample_weight, check_two_classes, warn_user
+from stablepred._validation import (
+    check_sample_weight,
+    check_two_classes,
+    read_labels,
+    warn_user,
+)
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.validation.environments import (
@@ -128,15 +133,13 @@ def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
 
 def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], list[Fold]]:
     """Names of the training environments, and for each the fold that leaves it out."""
-    given = column_or_1d(labels)
-    check_consistent_length(whole.y, given)
-    if any(label is None or label != label for label in given.tolist()):
-        raise InputError("environment has missing labels; give every row one.")
+    given, names = read_labels(labels, "environment", len(whole.y))
     rows = whole.take(whole.present)
-    found, code = np.unique(given[whole.present].astype(str), return_inverse=True)
+    present, code = np.unique(given[whole.present], return_inverse=True)
+    found = [names[k] for k in present]
     if len(found) < 2:
         raise InputError(
-            f"every row has the environment {str(found[0])!r}, so that none can be left out. Pass "
+            f"every row has the environment {found[0]!r}, so that none can be left out. Pass "
             "the labels of two or more, or none."
         )
 
@@ -149,7 +152,7 @@ def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], l
         return environments
 
     folds = []
-    for k, name in enumerate(found.tolist()):
+    for k, name in enumerate(found):
         train, test = np.flatnonzero(code != k), np.flatnonzero(code == k)
         if np.ptp(rows.target[train]) == 0:
             raise InputError(
@@ -157,7 +160,7 @@ def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], l
                 "Combine environments, or leave some of them out."
             )
         folds.append(Fold(train, test, score_in(k, rows.target[test])))
-    return found.tolist(), folds
+    return found, folds
 
 
 def split(rows: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArray]]:
