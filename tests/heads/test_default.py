@@ -8,6 +8,7 @@ import torch
 
 from samples import sample_of
 from stablepred.core.ridge import PENALTIES, USUAL, Linear, Regression
+from stablepred.heads.boosting import Boosting
 from stablepred.heads.default import (
     Classes,
     Constant,
@@ -35,8 +36,8 @@ def fit(x, y, outcome, how=fit_default):
 
 def test_a_straight_line_gets_a_linear_model():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=(300, 3))
-    fitted, *_ = fit(x, x[:, 0] + 0.5 * rng.normal(size=300), GAUSSIAN)
+    x = rng.normal(size=(1000, 3))
+    fitted, *_ = fit(x, x[:, 0] + 0.5 * rng.normal(size=1000), GAUSSIAN)
     assert isinstance(fitted.model, Regression)
     assert fitted.model.products == ()
     np.testing.assert_allclose(fitted.model.beta, [1, 0, 0, 0], atol=0.1)
@@ -61,6 +62,30 @@ def test_a_step_gets_boosting_and_the_mixture_is_of_both():
     torch.testing.assert_close(fitted.model.predict(sample.x), expected)
     linear, *_ = fit(x, y, GAUSSIAN, fit_base)
     assert folds.rmse(fitted.held_out) < 0.8 * folds.rmse(linear.held_out)
+
+
+@pytest.mark.parametrize("outcome", [BINARY, GAUSSIAN])
+def test_the_share_of_boosting_is_its_posterior_mean(outcome):
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(150, 2))
+    y = np.maximum(x[:, 0], 0) + 0.7 * rng.normal(size=150)
+    y = (y > 0.4).astype(float) if outcome is BINARY else y / y.std()
+    fitted, sample, folds = fit(x, y, outcome)
+    base = fit_base(sample, folds).held_out.numpy()
+    trees = fit_path(Boosting(outcome), sample, folds).held_out.numpy()
+    held, shares = folds.y.numpy(), np.linspace(0, 1, 2001)
+    log_likelihood = []
+    for mean in (base + share * (trees - base) for share in shares):
+        if outcome is BINARY:
+            log_likelihood.append(np.log(np.where(held == 1, mean, 1 - mean)).sum())
+        else:
+            log_likelihood.append(-((held - mean) ** 2).sum() / 2)
+    log_likelihood = np.array(log_likelihood)
+    if outcome is GAUSSIAN:  # with the variance of the likeliest mixture
+        log_likelihood /= -2 * log_likelihood.max() / len(held)
+    weight = np.exp(log_likelihood - log_likelihood.max())
+    assert 0.2 < fitted.model.shares[1] < 0.8
+    assert fitted.model.shares[1] == pytest.approx(weight @ shares / weight.sum(), abs=0.01)
 
 
 def test_what_is_held_out_is_predicted_by_a_model_that_did_not_see_it():

@@ -21,8 +21,8 @@ from stablepred.io.save import storable
 from stablepred.sample import Sample
 
 PATIENCE = 3  # steps of the path without a lower held-out loss before it ends
-SHARES = (0.0, 0.3, 0.5, 0.7)  # of boosting in the mixture
-SHARE_ERRORS = 1.0  # standard errors by which boosting must lower the held-out loss
+SHARES = torch.linspace(0, 1, 21).double()  # of boosting in the mixture
+LEAST_SHARE = 0.1  # a smaller one is not worth a second model
 CLEARLY = 2.0  # standard errors by which one held-out loss must differ from another
 
 
@@ -134,20 +134,26 @@ def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
 
 
 def _mix(base: Fitted, trees: Fitted, folds: Folds) -> Fitted:
-    """The mixture of least held-out loss, if that is clearly less than the base model's."""
-    mixed = [(1 - share) * base.held_out + share * trees.held_out for share in SHARES]
-    losses = [folds.losses(means) for means in mixed]
-    best = int(np.argmin([folds.mean(loss) for loss in losses]))
-    if not folds.exceeds(losses[0] - losses[best], SHARE_ERRORS):
+    """The mixture with the posterior mean share of boosting, every share being likely beforehand.
+
+    Where held-out rows say nothing, that is one half: the mean of two models is seldom worse than
+    the better of them.
+    """
+    mixed = [torch.lerp(base.held_out, trees.held_out, share) for share in SHARES]
+    losses = torch.tensor([folds.mean(folds.losses(means)) for means in mixed]).double()
+    unit = folds.outcome.dispersion(mixed[int(losses.argmin())], folds.y, folds.copies)
+    likelihood = torch.softmax(-folds.copies.sum().cpu() * losses / max(unit, 1e-12), 0)
+    share = float(likelihood @ SHARES)
+    if share < LEAST_SHARE:
         return base
-    shares = (1 - SHARES[best], SHARES[best])
+    shares = (1 - share, share)
     pairs = zip(base.on_folds, trees.on_folds, strict=True)
     on_folds = tuple(Mixture(pair, shares) for pair in pairs)
 
     def fit(sample: Sample) -> Mixture:
         return Mixture((base.fit(sample), trees.fit(sample)), shares)
 
-    return Fitted(fit, mixed[best], on_folds)
+    return Fitted(fit, torch.lerp(base.held_out, trees.held_out, share), on_folds)
 
 
 def fit_base(sample: Sample, folds: Folds) -> Fitted:
