@@ -1,7 +1,6 @@
 """The continuous worlds of the field as a study: regression with one feature tied by selection."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -14,38 +13,23 @@ from studies.continuous.cases import (
     ORACLE_OLS,
     OURS,
     OURS_BOOSTING,
-    Case,
     list_cases,
     run_case,
 )
 from studies.methods import CONSTANT
-from studies.records import Definition, Records
-from studies.study import Study, Tables
+from studies.records import Records
+from studies.study import Tables
 from studies.tables import ERRORS, SETTINGS, join, markdown, mean_interval, seed_text
+from studies.worlds import WorldStudy
 
-KEY = ["setting", "n", "method"]
 
-
-class ContinuousStudy(Study):
+class ContinuousStudy(WorldStudy):
     """Four settings, three numbers of rows, nine methods."""
 
     folder = NAME
     run = staticmethod(run_case)
-
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Every method in every world for every seed."""
-        return list_cases(self.seeds, quick=self.quick)
-
-    @property
-    def definitions(self) -> list[Definition]:
-        """What the records are keyed by."""
-        return [case.definition for case in self.cases]
-
-    def tables(self, records: Records) -> Tables:
-        """One row per run; means over seeds."""
-        runs = self._runs(records)
-        return {"runs": runs, "": _summary(runs)}
+    list_cases = staticmethod(list_cases)
+    key = ("setting", "n", "method")
 
     def draw(self, records: Records, folder: Path) -> list[Path]:
         """RMSE over the test environments, a picture per number of rows."""
@@ -86,25 +70,6 @@ class ContinuousStudy(Study):
         ]
         shown = [f"![{path.stem}]({path.name})" for path in pictures]
         return join([*head, *shown, markdown(tables[""].round(4))])
-
-    def _runs(self, records: Records) -> pd.DataFrame:
-        rows = []
-        for case in self.cases:
-            result = records[case.definition]
-            own = {"setting": case.setting, "n": case.n, "seed": case.seed, "method": case.method}
-            rows.append(own | {name: result[name] for name in (*ERRORS, "fit_seconds")})
-        return pd.DataFrame(rows)
-
-
-def _summary(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds, with half the width of their intervals."""
-    rows = []
-    for key, own in runs.groupby(KEY, sort=False):
-        row = dict(zip(KEY, key, strict=True))
-        for name, title in ERRORS.items():
-            row[title], row[f"{title} ±"] = mean_interval(own[name])
-        rows.append(row | {"seconds": own["fit_seconds"].mean()})
-    return pd.DataFrame(rows)
 
 
 def _drawbacks(summary: pd.DataFrame, rival: str) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Self
 
-import numpy as np
 from sklearn.dummy import DummyRegressor
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LassoCV, LinearRegression
@@ -12,11 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import stablepred
-from stablepred._random import child_seed
 from stablepred.worlds.continuous import SETTINGS, ContinuousWorld
 from stablepred.worlds.environment import Environment
-from studies.methods import BOOSTING, CONSTANT, fit
+from studies.methods import BOOSTING, CONSTANT
 from studies.records import Definition, Result
+from studies.worlds import train_and_test
 
 NAME = "continuous"
 # Raised when a change of the code changes the environments or what is recorded of them.
@@ -49,12 +49,6 @@ METHODS: dict[str, Callable[[int], Any]] = {
 ORACLES = (ORACLE_OLS, ORACLE_BOOSTING)
 # Raised when a change of the code changes what a method gives.
 REVISIONS: dict[str, int] = {}
-
-
-def compared() -> list[str]:
-    """The methods of this version of the library."""
-    there = hasattr(stablepred, "StableRegressor")
-    return [name for name in METHODS if there or name not in (OURS, OURS_BOOSTING)]
 
 
 @dataclass(frozen=True)
@@ -98,7 +92,7 @@ def list_cases(seeds: Iterable[int], *, quick: bool = False) -> list[Case]:
         for setting in SETTINGS
         for n in ((300,) if quick else SIZES)
         for seed in seeds
-        for method in compared()
+        for method in METHODS
     ]
 
 
@@ -109,15 +103,5 @@ def run_case(definition: Definition) -> Result:
     train = world.sample(case.n, case.train_rate, random_state=case.seed)
     used = world.stable_features if case.method in ORACLES else world.feature_names
     own = Environment(train.name, train.X[used], train.y)
-    fitted = fit(lambda: METHODS[case.method](case.seed), own)
-    seed, errors = child_seed(case.seed, "test"), []
-    for rate in case.rates:
-        test = world.sample(case.test_rows, rate, random_state=seed)
-        errors.append(float(np.sqrt(np.mean((fitted.model.predict(test.X[used]) - test.y) ** 2))))
-    return {
-        "errors": errors,
-        "average": float(np.mean(errors)),
-        "stability": float(np.std(errors, ddof=1)),
-        "fit_seconds": round(fitted.seconds, 3),
-        "warnings": fitted.warnings,
-    }
+    make = partial(METHODS[case.method], case.seed)
+    return train_and_test(make, world, own, case.rates, case.test_rows, case.seed)

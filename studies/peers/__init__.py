@@ -1,58 +1,43 @@
 """The methods of the field beside this library's, in eleven worlds, as a study."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 
 from studies import plots
-from studies.peers.cases import NAME, ORACLE, OURS, Case, list_cases, run_case
-from studies.records import Definition, Records
-from studies.study import Study, Tables
-from studies.tables import ERRORS, join, markdown, mean_interval, seed_text
+from studies.peers.cases import ORACLE, OURS, list_cases, run_case
+from studies.records import Records
+from studies.study import Tables
+from studies.tables import ERRORS, join, markdown, seed_text
+from studies.worlds import WorldStudy
 
 
-class PeersStudy(Study):
+class PeersStudy(WorldStudy):
     """Every method that one training environment is enough for, in every world."""
 
-    folder = NAME
+    folder = "peers"
     run = staticmethod(run_case)
-
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Every method in every world for every seed."""
-        return list_cases(self.seeds, quick=self.quick)
-
-    @property
-    def definitions(self) -> list[Definition]:
-        """What the records are keyed by."""
-        return [case.definition for case in self.cases]
+    list_cases = staticmethod(list_cases)
+    key = ("world", "method")
 
     def tables(self, records: Records) -> Tables:
         """One row per run; means over seeds; one row per method with average / stability."""
-        found = [(case, records[case.definition]) for case in self.cases]
-        runs = pd.DataFrame(
-            [
-                {"world": case.world, "method": case.method, "seed": case.seed}
-                | {name: result[name] for name in (*ERRORS, "fit_seconds")}
-                for case, result in found
-            ]
-        )
-        means = _means(runs)
-        return {"runs": runs, "": means, "side-by-side": _side_by_side(means)}
+        tables = super().tables(records)
+        return tables | {"side-by-side": _side_by_side(tables[""])}
 
     def draw(self, records: Records, folder: Path) -> list[Path]:
         """Both errors of every method, a panel per world."""
         means = self.tables(records)[""]
         panels = {str(world): own for world, own in means.groupby("world", sort=False)}
-        path = folder / f"{NAME}.png"
+        path = folder / "peers.png"
         title = "Average error over the test environments, with a Stability_Error to either side"
         plots.plot_spread(panels, title, 4, path, oracle=ORACLE)
         return [path]
 
     def page(self, records: Records, tables: Tables, pictures: Sequence[Path]) -> str:
         """How it was run, the errors side by side, and what they do not say."""
+        seconds = tables[""].groupby("method", sort=False)["seconds"].mean()
         parts = [
             "# The methods of the field",
             f"`{self.command}`",
@@ -64,14 +49,14 @@ class PeersStudy(Study):
             "penalty, or OLS, on the stable features alone. It is linear, so a method that finds "
             "the stable features and fits products of them can be better.",
             _ranking_text(tables[""]),
-            markdown(tables["side-by-side"]),
+            markdown(tables["side-by-side"].assign(seconds=seconds.round(2).to_numpy())),
             *(f"![Errors of every method]({path.name})" for path in pictures),
             "The dotted line is the constant, the dashed one the oracle. A Stability_Error is "
             "small also where a method has learned little, so read it beside the average: the "
             "constant has nearly none in most worlds. `stable` was developed on these worlds, with "
             "other seeds, and every one of them meets its assumption that noisy variables are tied "
             "to the outcome by selection. On real tables there is much less to gain; see the study "
-            "`natural`.",
+            "`natural`. *seconds* are those of a fit on one thread, mean over the worlds.",
         ]
         return join(parts)
 
@@ -85,17 +70,6 @@ def _ranking_text(means: pd.DataFrame) -> str:
     others = [f"`{method}` in {world}" for world, method in best.items() if method != OURS]
     text = f"`{OURS}` has the smallest Average_Error in {len(best) - len(others)} of {len(best)}"
     return f"{text} worlds{'; ' if others else ''}{', '.join(others)}."
-
-
-def _means(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds, with half the width of their intervals."""
-    rows = []
-    for (world, method), own in runs.groupby(["world", "method"], sort=False):
-        row = {"world": world, "method": method}
-        for name, title in ERRORS.items():
-            row[title], row[f"{title} ±"] = mean_interval(own[name])
-        rows.append(row | {"seconds": own["fit_seconds"].mean()})
-    return pd.DataFrame(rows)
 
 
 def _side_by_side(means: pd.DataFrame) -> pd.DataFrame:

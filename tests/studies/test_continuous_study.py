@@ -6,12 +6,12 @@ from sklearn.linear_model import LinearRegression
 
 from stablepred.data import ContinuousWorld
 from studies.catalogue import find_study, is_study
-from studies.continuous.cases import Case, compared, list_cases, run_case
+from studies.continuous.cases import METHODS, Case, list_cases, run_case
 
 
 def test_four_settings_and_three_sizes_are_run_for_every_seed():
     cases = list_cases([1000, 1001])
-    assert len(cases) == 4 * 3 * 2 * len(compared())
+    assert len(cases) == 4 * 3 * 2 * len(METHODS)
     assert {case.train_rate for case in cases if case.setting == "collinear"} == {2.5}
     assert {case.train_rate for case in cases if case.setting != "collinear"} == {1.7}
 

@@ -7,18 +7,18 @@ import pytest
 
 from studies import environments
 from studies.catalogue import find_study
-from studies.environments.cases import LABELLED, ORACLE, Case, list_cases, run_case
 from studies.natural import left_out
 from studies.natural.methods import GROUP_DRO, WITH_LABELS
 from studies.natural.tables import ENVIRONMENTS, load_table
-from studies.peers.cases import is_numeric
+from studies.peers.cases import LABELLED, ORACLE, Case, is_numeric, list_cases, run_case
 from studies.records import Records
 
 plain = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 
 
 def test_cases_come_back_from_their_definitions():
-    for listed, kind in ((list_cases([3]), Case), (left_out.list_cases([3]), left_out.LeftOut)):
+    worlds = list_cases([3], environments=(1, 2, 3))
+    for listed, kind in ((worlds, Case), (left_out.list_cases([3]), left_out.LeftOut)):
         assert len({json.dumps(case.definition, sort_keys=True) for case in listed}) == len(listed)
         for case in listed:
             assert kind.from_definition(json.loads(json.dumps(case.definition))) == case
@@ -29,7 +29,7 @@ def test_cases_come_back_from_their_definitions():
 def test_methods_that_take_labels_are_given_them(world):
     robust = "anchor" if is_numeric(world) else "group_dro"
     for method in (robust, LABELLED):
-        result = run_case(Case(world, 3, method, 0, n=150, test_rows=100).definition)
+        result = run_case(Case(world, method, 0, 3, n=150, test_rows=100).definition)
         assert np.isfinite(result["errors"]).all()
         assert not any("one environment" in line for line in result["warnings"])
 

@@ -36,7 +36,7 @@ def test_the_oracle_is_better_than_a_constant(world):
 def test_the_small_version_writes_tables_and_a_page(tmp_path, monkeypatch):
     names = ("s_to_v signal", "s_indep_v P(V|S)", "v_to_s numbers")
     monkeypatch.setattr(cases, "WORLDS", {name: WORLDS[name] for name in names})
-    monkeypatch.setattr(cases, "compared", lambda world: [*compared(world)[:2], ORACLE])
+    monkeypatch.setattr(cases, "compared", lambda world, _: [*compared(world)[:2], ORACLE])
     study = find_study("peers", (0,), quick=True, tuned=False, command="the command")
     paths = study.reproduce(tmp_path)
     wide = pd.read_csv(tmp_path / "peers-side-by-side.csv", index_col=0)

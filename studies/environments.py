@@ -1,61 +1,42 @@
 """Worlds with two and three training environments: what their labels are good for, as a study."""
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 
 from studies import plots
-from studies.environments.cases import (
+from studies.peers.cases import (
     LABELLED,
-    NAME,
+    ORACLE,
+    OURS,
     TRAIN_RATES,
     WIDE_TRAIN_RATES,
-    Case,
     list_cases,
     run_case,
 )
-from studies.peers.cases import ORACLE
-from studies.records import Definition, Records
-from studies.study import Study, Tables
-from studies.tables import ERRORS, join, markdown, mean_interval, seed_text
-
-KEY = ["environments", "world", "method"]
+from studies.records import Records
+from studies.study import Tables
+from studies.tables import join, markdown, seed_text
+from studies.worlds import WorldStudy
 
 
-class EnvironmentsStudy(Study):
+class EnvironmentsStudy(WorldStudy):
     """Six worlds, two or three training environments, eight methods."""
 
-    folder = NAME
+    folder = "environments"
     run = staticmethod(run_case)
-
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Every method in every world for every seed."""
-        return list_cases(self.seeds, quick=self.quick)
-
-    @property
-    def definitions(self) -> list[Definition]:
-        """What the records are keyed by."""
-        return [case.definition for case in self.cases]
-
-    def tables(self, records: Records) -> Tables:
-        """One row per run; means over seeds."""
-        rows = []
-        for case in self.cases:
-            result, own = records[case.definition], {name: getattr(case, name) for name in KEY}
-            numbers = {name: result[name] for name in (*ERRORS, "f1", "fit_seconds")}
-            rows.append(own | {"seed": case.seed} | numbers)
-        runs = pd.DataFrame(rows)
-        return {"runs": runs, "": _means(runs)}
+    list_cases = staticmethod(partial(list_cases, environments=(2, 3)))
+    key = ("environments", "world", "method")
+    numbers = ("f1", "fit_seconds")
 
     def draw(self, records: Records, folder: Path) -> list[Path]:
         """Both errors of every method, a panel per world and a picture per number."""
         paths = []
         for number, part in self.tables(records)[""].groupby("environments"):
             panels = {str(world): own for world, own in part.groupby("world", sort=False)}
-            paths.append(folder / f"{NAME}-{number}.png")
+            paths.append(folder / f"environments-{number}.png")
             title = f"{number} training environments: average error ± Stability_Error"
             plots.plot_spread(panels, title, 3, paths[-1], oracle=ORACLE)
         return paths
@@ -63,10 +44,9 @@ class EnvironmentsStudy(Study):
     def page(self, records: Records, tables: Tables, pictures: Sequence[Path]) -> str:
         """How it was run, the pictures, and the table."""
         rates, wide = (
-            " and ".join(", ".join(map(str, r)) for r in given.values())
+            " and ".join(", ".join(map(str, given[k])) for k in (2, 3))
             for given in (TRAIN_RATES, WIDE_TRAIN_RATES)
         )
-        shown = tables[""].assign(**{name: tables[""][name].round(4) for name in _numbers()})
         parts = [
             "# Several training environments",
             f"`{self.command}`",
@@ -81,33 +61,18 @@ class EnvironmentsStudy(Study):
             *(f"![Errors of every method]({path.name})" for path in pictures),
             "The dotted line is the constant, the dashed one the oracle. *f1* is that of the "
             "features found stable.",
-            markdown(shown),
+            markdown(tables[""].round(4)),
         ]
         return join(parts)
-
-
-def _numbers() -> list[str]:
-    return [*(f"{title}{end}" for title in ERRORS.values() for end in ("", " ±")), "f1", "seconds"]
-
-
-def _means(runs: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds, with half the width of their intervals."""
-    rows = []
-    for key, own in runs.groupby(KEY, sort=False):
-        row = dict(zip(KEY, key, strict=True))
-        for name, title in ERRORS.items():
-            row[title], row[f"{title} ±"] = mean_interval(own[name])
-        rows.append(row | {"f1": own["f1"].mean(), "seconds": own["fit_seconds"].mean()})
-    return pd.DataFrame(rows)
 
 
 def _labels_text(means: pd.DataFrame) -> str:
     """What the labels change for Stable, in thousandths of the average error."""
     average = means.pivot(index=["environments", "world"], columns="method", values="Average_Error")
-    change = 1000 * (average[LABELLED] - average["stable"])
+    change = 1000 * (average[LABELLED] - average[OURS])
     rows = change.rename("change").reset_index().to_dict("records")
     listed = [f"{row['world']}, {row['environments']}: {row['change']:+.0f}" for row in rows]
     return (
-        f"The labels lower the Average_Error of `stable` in {int((change < 0).sum())} of "
+        f"The labels lower the Average_Error of `{OURS}` in {int((change < 0).sum())} of "
         f"{len(change)} cases; the change in thousandths is " + "; ".join(listed) + "."
     )
