@@ -1,7 +1,7 @@
 """Studies in synthetic worlds: methods that are trained once per seed and tested at many rates."""
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +26,8 @@ def train_and_test(
 ) -> Result:
     """Errors of one method at every test rate; ``train`` has the columns that it is given."""
     fitted, names, errors = fit(make, train, **options), list(train.X.columns), []
-    model, seed = fitted.model, child_seed(seed, "test")
-    for r in rates:
-        test = world.sample(rows, r, random_state=seed)
+    model = fitted.model
+    for test in sample_tests(world, tuple(rates), rows, seed):
         X = test.X[names]
         found = model.predict_proba(X)[:, 1] if hasattr(model, "classes_") else model.predict(X)
         errors.append(float(np.sqrt(np.mean((found - test.y) ** 2))))
@@ -43,6 +42,13 @@ def train_and_test(
         "fit_seconds": round(fitted.seconds, 3),
         "warnings": fitted.warnings,
     }
+
+
+@lru_cache(maxsize=1)
+def sample_tests(world: Any, rates: tuple[float, ...], rows: int, seed: int) -> list[Environment]:
+    """The test environments, which the methods of one world and seed share."""
+    seed = child_seed(seed, "test")
+    return [world.sample(rows, r, random_state=seed) for r in rates]
 
 
 class WorldStudy(Study):

@@ -47,6 +47,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
     ORACLE_BOOSTING: lambda seed: HistGradientBoostingRegressor(random_state=seed),
 }
 ORACLES = (ORACLE_OLS, ORACLE_BOOSTING)
+WORLDS = {setting: ContinuousWorld(setting) for setting in SETTINGS}  # type: ignore[arg-type]
 # Raised when a change of the code changes what a method gives.
 REVISIONS: dict[str, int] = {}
 
@@ -99,7 +100,7 @@ def list_cases(seeds: Iterable[int], *, quick: bool = False) -> list[Case]:
 def run_case(definition: Definition) -> Result:
     """Train one method and record its errors in the test environments."""
     case = Case.from_definition(definition)
-    world = ContinuousWorld(case.setting)  # type: ignore[arg-type]
+    world = WORLDS[case.setting]
     train = world.sample(case.n, case.train_rate, random_state=case.seed)
     used = world.stable_features if case.method in ORACLES else world.feature_names
     own = Environment(train.name, train.X[used], train.y)
