@@ -159,6 +159,7 @@ REFUSED = {
     "repeated names": ("a,b,a\n1,2,3\n", "names of columns repeat: 'a'"),
     "names repeated up to blanks": ("a,b, a\n1,2,3\n", "names of columns repeat: 'a'"),
     "zero bytes": (b"a,b\n\0\1\2,3\n", "not a text file"),
+    "UTF-32": ("a,b\n1,2\n".encode("utf-32"), "not a text file"),
     "a workbook": (b"PK\x03\x04rest", "Excel"),
     "a damaged Parquet file": (b"PAR1 and no more", "damaged Parquet"),
     "a damaged gzip file": (gzip.compress(b"a,b\n1,2\n")[:-9], "damaged gzip"),

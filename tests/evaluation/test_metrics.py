@@ -39,6 +39,20 @@ def small(name, y):
     return Environment(name, pd.DataFrame({"a": np.zeros(len(y), int)}), y)
 
 
+def test_environments_may_be_pairs_of_features_and_outcome_by_name_or_in_a_list(model, tests):
+    expected = environment_errors(model, tests)
+    pairs = [(one.X, one.y) for one in tests]
+    named = environment_errors(model, dict(zip("abc", pairs, strict=True)))
+    assert named.index.tolist() == ["a", "b", "c"]
+    listed = environment_errors(model, pairs)
+    assert listed.index.tolist() == ["environment 1", "environment 2", "environment 3"]
+    assert named.tolist() == listed.tolist() == expected.tolist()
+    assert environment_errors(model, pairs[0]).tolist() == expected.tolist()[:1]
+    assert environment_errors(model, {"a": tests[0]}).index.tolist() == ["a"]
+    with pytest.raises(InputError, match=r"must be an Environment or a pair \(X, y\), but is str"):
+        environment_errors(model, tests[0].X)
+
+
 def test_errors_equal_numbers_computed_by_hand():
     first, second = small("first", [0, 1, 1, 0]), small("second", [1, 1])
     predictions = {"first": [0.0, 1.0, 0.5, 0.5], "second": [0.4, 0.8]}

@@ -14,6 +14,7 @@ import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.evaluation.predictions import (
+    Environments,
     FloatArray,
     Predictions,
     Table,
@@ -121,7 +122,7 @@ class Metric:
 
 
 def environment_errors(
-    model: Any, environments: Table | Iterable[Table], error: str | ErrorFunction = "rmse"
+    model: Any, environments: Environments, error: str | ErrorFunction = "rmse"
 ) -> pd.Series:
     """Error(D^e) of a fitted model in each environment.
 
@@ -131,7 +132,7 @@ def environment_errors(
         A fitted model with ``predict_proba``, or with ``predict`` for a numeric outcome; or a
         function of X that gives P(y = 1) or the expected outcome; or a mapping from the
         environment's name to a column of such predictions (of a single one, the column).
-    environments : Environment or iterable of Environment
+    environments : Environment, (X, y), or a list or mapping of them
         With distinct names and the same columns.
     error : {"rmse", "log_loss", "zero_one", "brier"} or callable(y, prediction)
         RMSE is the root of the mean squared difference between outcome and prediction. The
@@ -187,7 +188,7 @@ def summarise(errors: FloatArray) -> FloatArray:
 
 def error_interval(
     source: Any,
-    environments: Table | Iterable[Table] | None = None,
+    environments: Environments | None = None,
     error: str | ErrorFunction = "rmse",
     *,
     level: float = 0.95,
@@ -203,7 +204,7 @@ def error_interval(
         within each. Without: errors of repeated runs, one row per seed and one column per
         environment (a DataFrame, or a list of what `environment_errors` returned; a Series is one
         number per seed); whole seeds are resampled and every number is a mean over seeds.
-    environments : Environment or iterable of Environment, optional
+    environments : Environment, (X, y), or a list or mapping of them, optional
         Where to evaluate the model.
     error : str or callable
         As in `environment_errors`; used only with ``environments``.

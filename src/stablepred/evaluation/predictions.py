@@ -5,7 +5,7 @@ which are probabilities where the outcome is 0/1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 from sklearn.base import is_classifier
 
 from stablepred.exceptions import InputError
+from stablepred.tables.encoder import as_frame, name_columns
 
 FloatArray = npt.NDArray[np.float64]
 Predictions = dict[str, FloatArray]  # P(y = 1) or E(y) per row, by name of the environment
@@ -40,6 +41,11 @@ class PlainTable:
 
     def __len__(self) -> int:
         return len(self.y)
+
+
+# One or several: each an Environment or a pair (X, y), alone, in a list, or by name.
+Pair = tuple[Any, npt.ArrayLike]
+Environments = Table | Pair | Iterable[Table | Pair] | Mapping[str, Table | Pair]
 
 
 def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
@@ -71,15 +77,48 @@ def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
     return PlainTable(name, X, outcome.astype(np.float64))
 
 
+def list_tables(data: Any, name: str) -> list[PlainTable]:
+    """The environments that were passed, with their names: pairs of X and y are numbered."""
+    if isinstance(data, Mapping):
+        return [replace(_table(one, str(key)), name=str(key)) for key, one in data.items()]
+    single = hasattr(data, "y") or (isinstance(data, tuple) and len(data) == 2)
+    if single and not (isinstance(data, tuple) and hasattr(data[0], "y")):
+        return [_table(data, name)]
+    return [_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
+
+
+def _table(data: Any, name: str) -> PlainTable:
+    """An environment, or a pair of X and y, as a table."""
+    if hasattr(data, "X") and hasattr(data, "y"):
+        X, y, name = data.X, data.y, str(getattr(data, "name", name))
+    elif isinstance(data, tuple) and len(data) == 2:
+        X, y = data
+    else:
+        raise InputError(
+            f"{name} must be an Environment or a pair (X, y), but is {type(data).__name__}."
+        )
+    frame = name_columns(np.asarray(X)) if not hasattr(X, "columns") else as_frame(X)
+    outcome = np.asarray(y)
+    if outcome.shape != (len(frame),) or len(frame) == 0:
+        raise InputError(
+            f"{name} must have a row or more, and y a value for each of the {len(frame)} rows of "
+            f"X, but y has shape {outcome.shape}."
+        )
+    if pd.isna(outcome).any():
+        raise InputError(
+            f"y of {name} is missing in {int(pd.isna(outcome).sum())} rows; drop them."
+        )
+    return PlainTable(name, frame.reset_index(drop=True), outcome)
+
+
 def is_binary(tables: Iterable[Table]) -> bool:
     """Whether the outcome is 0/1 everywhere."""
     return all(bool(np.isin(table.y, (0, 1)).all()) for table in tables)
 
 
-def check_environments(environments: Table | Iterable[Table]) -> list[Table]:
+def check_environments(environments: Environments) -> list[PlainTable]:
     """List the environments, with distinct names and the same columns; one may come alone."""
-    one = hasattr(environments, "X") and hasattr(environments, "y")
-    tables: list[Table] = [environments] if one else list(environments)  # type: ignore
+    tables = list_tables(environments, "environment")
     if not tables:
         raise InputError("there are no environments to evaluate in; pass at least one.")
     names = [table.name for table in tables]

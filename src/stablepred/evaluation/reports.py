@@ -6,7 +6,7 @@ environments from it, one feature at a time.
 
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
+    Environments,
     PlainTable,
     Table,
     check_columns,
@@ -124,7 +125,7 @@ class StabilityReport:
 
 def stability_report(
     model: Any,
-    environments: Iterable[Table],
+    environments: Environments,
     error: str | ErrorFunction = "rmse",
     *,
     train: Table | tuple[Any, Any] | None = None,
@@ -142,7 +143,7 @@ def stability_report(
     ----------
     model : object
         As in `environment_errors`; ``breakers`` is None if it is a mapping.
-    environments : iterable of Environment
+    environments : list of Environment or (X, y), or mapping of names to them
         Two or more, with distinct names and the same columns.
     error : str or callable
         As in `environment_errors`.

@@ -9,7 +9,7 @@ has both a smaller Average_Error and a smaller Stability_Error (paper, eqs. 1-2)
 as the smaller of the two gaps to the oracle that it closes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ from stablepred.evaluation.metrics import (
     summarise,
 )
 from stablepred.evaluation.predictions import (
+    Environments,
     Predictions,
     Table,
     check_environments,
@@ -62,7 +63,7 @@ def gaps_closed(lr_errors: Errors, method_errors: Errors, oracle_errors: Errors)
 def shrinkage_line(
     model: Any,
     train: Table,
-    environments: Table | Iterable[Table],
+    environments: Environments,
     error: str | ErrorFunction = "rmse",
     shares: npt.ArrayLike | None = None,
 ) -> pd.DataFrame:

@@ -1,6 +1,6 @@
 """What is trained on and what is tested, from environments or pairs of X and y."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from stablepred.evaluation.predictions import PlainTable, check_environments
+from stablepred.evaluation.predictions import PlainTable, check_environments, list_tables
 from stablepred.exceptions import InputError
-from stablepred.tables.encoder import as_frame, name_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +27,9 @@ def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool
     """One split, or one for every environment that is left out."""
     if leave_one_out and tests is not None:
         raise InputError("leave_one_out tests the environments of one list: leave tests= out.")
-    trained = _tables(train, "train")
+    trained = list_tables(train, "train")
     if tests is not None:
-        return _encode([(trained, _tables(tests, "test"))], environment)
+        return _encode([(trained, list_tables(tests, "test"))], environment)
     if len(trained) < 2:
         raise InputError(
             "there is nothing to test in. Pass tests=, or a list of two or more environments."
@@ -40,39 +39,6 @@ def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool
     if environment is not None:
         raise InputError("with leave_one_out the environments of the list are the labels.")
     return _encode([([t for t in trained if t is not one], [one]) for one in trained], None)
-
-
-def _tables(data: Any, name: str) -> list[PlainTable]:
-    """The environments that were passed, with their names."""
-    if isinstance(data, Mapping):
-        return [_table(one, str(key)) for key, one in data.items()]
-    single = hasattr(data, "y") or (isinstance(data, tuple) and len(data) == 2)
-    if single and not (isinstance(data, tuple) and hasattr(data[0], "y")):
-        return [_table(data, name)]
-    return [_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
-
-
-def _table(data: Any, name: str) -> PlainTable:
-    if hasattr(data, "X") and hasattr(data, "y"):
-        X, y, name = data.X, data.y, str(getattr(data, "name", name))
-    elif isinstance(data, tuple) and len(data) == 2:
-        X, y = data
-    else:
-        raise InputError(
-            f"{name} must be an Environment or a pair (X, y), but is {type(data).__name__}."
-        )
-    frame = name_columns(np.asarray(X)) if not hasattr(X, "columns") else as_frame(X)
-    outcome = np.asarray(y)
-    if outcome.shape != (len(frame),) or len(frame) == 0:
-        raise InputError(
-            f"{name} must have a row or more, and y a value for each of the {len(frame)} rows of "
-            f"X, but y has shape {outcome.shape}."
-        )
-    if pd.isna(outcome).any():
-        raise InputError(
-            f"y of {name} is missing in {int(pd.isna(outcome).sum())} rows; drop them."
-        )
-    return PlainTable(name, frame.reset_index(drop=True), outcome)
 
 
 def _encode(

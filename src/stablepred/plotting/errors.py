@@ -1,6 +1,6 @@
 """Errors of one model or of several by environment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -14,8 +14,9 @@ from stablepred.evaluation.comparison import REFERENCES
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.metrics import SUMMARIES, Metric, check_interval, percentiles
 from stablepred.evaluation.predictions import (
+    Environments,
+    PlainTable,
     Predictions,
-    Table,
     check_environments,
     predict_outcomes,
 )
@@ -68,9 +69,7 @@ class EnvironmentErrorsDisplay(Display):
         self.error = error
 
     @classmethod
-    def from_estimator(
-        cls, model: Any, environments: Table | Iterable[Table], **options: Any
-    ) -> Self:
+    def from_estimator(cls, model: Any, environments: Environments, **options: Any) -> Self:
         """Draw the errors of one fitted classifier or regressor; options as below."""
         return cls.from_environments({model_facts(model).name: model}, environments, **options)
 
@@ -78,7 +77,7 @@ class EnvironmentErrorsDisplay(Display):
     def from_environments(
         cls,
         models: Mapping[str, Any],
-        environments: Table | Iterable[Table],
+        environments: Environments,
         *,
         error: str = "rmse",
         level: float = 0.95,
@@ -93,7 +92,7 @@ class EnvironmentErrorsDisplay(Display):
         models : mapping
             From name to fitted model. A regressor is asked to ``predict``; anything else is what
             `environment_errors` takes.
-        environments : Environment or iterable of Environment
+        environments : Environment, (X, y), or a list or mapping of them
             With distinct names and the same columns.
         error : str
             As in `environment_errors`; for regressors "rmse".
@@ -138,7 +137,7 @@ class EnvironmentErrorsDisplay(Display):
         return draw_rows(self, ax, names, series, error_name(self.error), joined=joined)
 
 
-def _predict(model: Any, tables: list[Table]) -> Predictions:
+def _predict(model: Any, tables: list[PlainTable]) -> Predictions:
     """What a regressor predicts, or the probability that anything else gives."""
     if not _is_regressor(model):
         return predict_outcomes(model, tables)

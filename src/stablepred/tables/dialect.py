@@ -32,7 +32,8 @@ def detect_encoding(name: str, open_bytes: Opener) -> str:
     start = next(_pieces(open_bytes), b"")
     if not start.strip():
         raise InputError(f"{name} is empty.")
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    utf16 = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if utf16 and not start.startswith(codecs.BOM_UTF32_LE):
         if _first_invalid_line(open_bytes, "utf-16") is None:
             return "utf-16"
         raise InputError(f"{name} begins as UTF-16 but goes on as something else. Save it again.")
