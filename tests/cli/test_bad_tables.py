@@ -70,7 +70,7 @@ def test_a_file_that_is_no_table(run, place, case):
 def test_a_missing_file_is_named_with_the_nearest_one(run, place):
     table().to_csv("table.csv", index=False)
     answer = run("fit", "tabel.csv", *FIT, "-o", "model")
-    assert refused(answer, "there is no file tabel.csv. Did you mean table.csv?")
+    assert refused(answer, "there is no file tabel.csv. Did you mean 'table.csv'?")
 
 
 def test_an_enormous_field_is_refused(run, place, monkeypatch):

@@ -270,7 +270,7 @@ def test_what_is_no_table_is_refused(table):
 
 def test_a_file_that_is_not_there_is_refused(tmp_path):
     (tmp_path / "rows.csv").write_text("a,y\n0,1\n")
-    with pytest.raises(InputError, match=r"there is no file .*row.csv. Did you mean rows.csv"):
+    with pytest.raises(InputError, match=r"there is no file .*row.csv. Did you mean 'rows.csv'"):
         count_patterns(tmp_path / "row.csv", "y")
     with pytest.raises(InputError, match="is a folder"):
         count_patterns(tmp_path, "y")

@@ -186,7 +186,7 @@ def test_a_byte_that_breaks_utf_8_is_named_by_its_line(written):
 
 def test_a_missing_file_is_named_with_the_nearest_one(written):
     path = written("a\n1\n", name="customers.csv")
-    with pytest.raises(InputError, match=r"no file .*custmers.csv. Did you mean customers.csv"):
+    with pytest.raises(InputError, match=r"no file .*custmers.csv. Did you mean 'customers.csv'"):
         read_table(path.with_name("custmers.csv"))
 
 

@@ -288,5 +288,5 @@ def test_an_encoder_of_numbers_comes_back_from_a_file(tmp_path, dichotomize):
 
 
 def test_dichotomize_is_a_known_way():
-    with pytest.raises(InputError, match="dichotomize must be None, 'mean' or 'median'"):
+    with pytest.raises(InputError, match="dichotomize must be one of None, 'mean', 'median'"):
         TableEncoder(dichotomize="mode").fit(mixed())

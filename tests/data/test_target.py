@@ -47,11 +47,6 @@ def test_long_integers_are_not_rounded():
     assert (target.negative, target.positive) == ("9007199254740992", "9007199254740993")
 
 
-def test_values_come_back_as_they_are_written():
-    target = Target("y", "no", "yes")
-    assert target.decode(np.array([True, False])).tolist() == ["yes", "no"]
-
-
 @pytest.mark.parametrize(
     ("values", "message"),
     [

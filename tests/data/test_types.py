@@ -7,14 +7,14 @@ import pytest
 from stablepred import GBRClassifier
 from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.tables.types import NUMBER, find_style, format_value, to_numbers, to_text
+from stablepred.tables.types import NUMBER, find_style, format_value, parse_numbers, to_text
 
 
 def numbers(values):
     """The style of a column of strings, and its numbers in that style."""
-    column = pd.Series(values, name="a", dtype="str")
-    style = find_style(to_text(column))
-    return style, to_numbers(column, style).values.tolist()
+    text = to_text(pd.Series(values, name="a", dtype="str"))
+    style = find_style(text)
+    return style, parse_numbers(text, style).values.tolist()
 
 
 def encode(training, new=None):

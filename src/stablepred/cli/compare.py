@@ -10,6 +10,7 @@ from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
 
 RECORDS, TABLE, ERRORS, PICTURE = "records.jsonl", "comparison.csv", "errors.csv", "comparison.png"
+ROW = "{average:.3f}|{stability:.3f}|{worst:.3f}|{average low:.3f} to {average high:.3f}"
 
 
 def compare(
@@ -75,7 +76,18 @@ def compare(
         write_csv(found.errors, output / ERRORS, force=True, index_label="method")
         with new_file(output / PICTURE, force=True) as temporary:
             found.plot().savefig(temporary, dpi=150)
-    _show(found)
+    columns = ["method", "average", "stability", "worst", "95% of average", "seconds"]
+    fitted = found.table[found.table["message"] == ""]
+    rows = [
+        [str(name), *ROW.format(**row).split("|"), f"{row['seconds']:.1f}"]
+        for name, row in fitted.iterrows()
+    ]
+    show_table(found.title, columns, rows)
+    for method, message in found.table["message"].items():
+        if message:
+            say(f"{method} failed: {message}")
+    for line in found.notes:
+        say(line)
     if output is not None:
         say(f"written: {output} ({TABLE}, {ERRORS}, {PICTURE})")
 
@@ -103,25 +115,21 @@ def _read(
     left_out: str | None = None,
 ) -> tuple[tuple[Any, Any], Any]:
     """Features and raw outcome of a file, and the environment of every row if a column names it."""
-    import numpy as np
-
-    from stablepred.cli.tables import opened, read, select_columns
+    from stablepred.cli.tables import open_input, read, select_columns
     from stablepred.tables.groups import group_rows
     from stablepred.tables.messages import unknown_column
 
-    with opened(path) as file:
-        if by is not None and by not in file.columns:
-            raise unknown_column(by, file.columns, f"{path}: column")
-        columns, dropped = select_columns(file, drop, target)
-        frame = read(file, [*columns, *(name for name in dropped if name == by)])
+    file = open_input(path)
+    if by is not None and by not in file.columns:
+        raise unknown_column(by, file.columns, f"{path}: column")
+    columns, dropped = select_columns(file, drop, target)
+    frame = read(file, [*columns, *(name for name in dropped if name == by)])
     labels = None
     if by is not None:
         groups = group_rows(frame[by])
         for line in groups.notes:
             say(line)
-        labels = np.full(len(frame), "", dtype=object)
-        for name, rows in groups.rows.items():
-            labels[rows] = name
+        labels = groups.labels
         frame, labels = frame[labels != ""], labels[labels != ""]
     y = frame[target]
     return (frame.drop(columns=[target, *({by, left_out} & set(frame.columns))]), y), labels
@@ -134,21 +142,5 @@ def _learn_outcome(column: Any) -> Any:
     from stablepred.tables.types import to_categories, to_text
 
     several = len(to_categories(column).values) > 2
-    number = several and bool(number_style(column, to_text(column))[1].finite.all())
+    number = several and bool(number_style(str(column.name), to_text(column))[1].finite.all())
     return learn_target(column, number=number or None)
-
-
-def _show(found: Any) -> None:
-    rows = [
-        [str(name), *(f"{row[what]:.3f}" for what in ("average", "stability", "worst")),
-         f"{row['average low']:.3f} to {row['average high']:.3f}", f"{row['seconds']:.1f}"]
-        for name, row in found.table.iterrows()
-        if not row["message"]
-    ]  # fmt: skip
-    columns = ["method", "average", "stability", "worst", "95% of average", "seconds"]
-    show_table(found.title, columns, rows)
-    for name, message in found.table["message"].items():
-        if message:
-            say(f"{name} failed: {message}")
-    for line in found.notes:
-        say(line)

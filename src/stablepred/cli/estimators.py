@@ -1,6 +1,5 @@
 """The methods of the command line by name, with their parameters and a grid to tune them over."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from stablepred.cli.guard import parse_value
 from stablepred.cli.options import Method
 from stablepred.exceptions import InputError
 from stablepred.search import StableSearchCV
+from stablepred.tables.messages import nearest
 
 METHODS: dict[Method, Callable[[int], Any]] = {
     "stable": lambda seed: sp.StableClassifier(random_state=seed),
@@ -49,10 +49,9 @@ def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
         if not equals:
             raise InputError(f"--set takes name=value, but was given {entry!r}.")
         if name not in known:
-            near = " or ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
             raise InputError(
                 f"{type(estimator).__name__} has no parameter {name!r} to set. "
-                f"{f'Did you mean {near}? ' if near else ''}It has: {', '.join(sorted(known))}."
+                f"{nearest(name, [*known])}It has: {', '.join(sorted(known))}."
             )
         estimator.set_params(**{name: parse_value(text)})
 

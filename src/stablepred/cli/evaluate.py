@@ -82,26 +82,17 @@ def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
 def _show(errors: Any, environments: int, by: str | None) -> None:
     short = errors.rename(columns={"constant": "const."})
     references = list(short.columns[6:])
-    show_table(
-        f"RMSE by {by or 'file'} with 95% intervals, beside the references; mean outcome and "
-        "prediction",
-        [by or "file", "rows", "mean", "pred.", "RMSE", "95%", *references],
-        [
-            [
-                str(name) if k < environments else str(name).removesuffix("_Error"),
-                *(
-                    (f"{row['rows']:,.0f}", f"{row['rate']:.3f}", f"{row['predicted']:.3f}")
-                    if k < environments
-                    else ("", "", "")
-                ),
-                f"{row['error']:.3f}",
-                f"{row['low']:.3f}–{row['high']:.3f}",
-                *(f"{row[name]:.3f}" for name in references),
-            ]
-            for k, (name, row) in enumerate(short.iterrows())
-        ],
-        rule_before=environments,
-    )
+    rows = []
+    for k, (name, row) in enumerate(short.iterrows()):
+        single = k < environments
+        parts = "{rows:,.0f}|{rate:.3f}|{predicted:.3f}" if single else "||"
+        parts += "|{error:.3f}|{low:.3f}–{high:.3f}"
+        own = [str(name) if single else str(name).removesuffix("_Error")]
+        own += parts.format(**row).split("|")
+        rows.append([*own, *(f"{row[reference]:.3f}" for reference in references)])
+    title = f"RMSE by {by or 'file'} with 95% intervals, beside the references; mean outcome and "
+    columns = [by or "file", "rows", "mean", "pred.", "RMSE", "95%", *references]
+    show_table(f"{title}prediction", columns, rows, rule_before=environments)
 
 
 def _verdict(errors: Any, base_rate: float, most: float | None) -> bool:

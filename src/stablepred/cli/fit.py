@@ -13,6 +13,7 @@ from stablepred.cli.guard import describe, warnings_as_lines
 from stablepred.cli.screen import say, show_table, working
 
 SHOWN = 15  # features in the printed table
+EFFECT = "{effect:+.3f}|{low:+.3f} to {high:+.3f}"
 
 
 def fit(
@@ -67,10 +68,12 @@ def fit(
 
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
+    from stablepred import StableRegressor
     from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
-    from stablepred.cli.tables import opened, read, select_columns
+    from stablepred.cli.tables import open_input, read, select_columns
     from stablepred.io.checkpoint import KeptFile
     from stablepred.tables.table_model import check_model_folder, encode_table
+    from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
     if by is not None and method != "stable":
         raise options.UsageError(
@@ -90,23 +93,19 @@ def fit(
             "and dlr without --tune do."
         )
     with _resumable(checkpoint, resume=resume, force=force):
-        given: dict[str, Any] = {"positive": positive, "skip_missing_target": skip_missing_target}
-        given["environment"] = by
-        with opened(table) as file:
-            columns, dropped = select_columns(file, drop, target)
-            encoded = None
-            if hasattr(estimator, "fit_table") and overlap is None:
-                encoded = _count(file, columns, target, positive, estimator)
-            if encoded is None:
-                frame = read(file, columns)
-                if method == "stable":
-                    estimator = _for_target(estimator, frame[target], positive)
-                with warnings_as_lines(), working("encoding columns"):
-                    encoded = encode_table(
-                        frame, target, estimator=estimator, overlap=overlap, **given
-                    )
-        how = "read" if encoded.count is None else "counted"
-        say(f"{how} {table}: {encoded.rows:,} rows, {len(file.columns)} columns ({file.format})")
+        file = open_input(table)
+        columns, dropped = select_columns(file, drop, target)
+        frame = read(file, columns)
+        if method == "stable":
+            known = frame[target][~is_missing(frame[target])]  # others: see encode_table
+            if isinstance(learn_target(known, positive), NumberTarget):
+                estimator = StableRegressor(**estimator.get_params(deep=False))
+        with warnings_as_lines(), working("encoding columns"):
+            encoded = encode_table(
+                frame, target, estimator, (), positive, overlap, skip_missing_target, by
+            )
+        rows = f"{len(encoded.y):,} rows"
+        say(f"read {table}: {rows}, {len(file.columns)} columns ({file.format})")
         _describe_columns(encoded, file.columns, dropped)
         words = parameter_options(estimator, "gbr", "dgbr")
         with warnings_as_lines(words), working(f"{'tuning' if tune else 'fitting'} {method}"):
@@ -153,36 +152,16 @@ def _resumable(checkpoint: Path, *, resume: bool, force: bool) -> Iterator[None]
     remove_checkpoint(checkpoint)
 
 
-def _count(file: Any, columns: list[str], target: str, positive: str | None, estimator: Any) -> Any:
-    """The table counted where it lies, or None if that will not do."""
-    from stablepred.tables.table_model import encode_counted
-
-    with warnings_as_lines(), working("counting rows"):
-        return encode_counted(file, columns, target, positive, estimator.dichotomize)
-
-
-def _for_target(estimator: Any, outcome: Any, positive: str | None) -> Any:
-    """The same method for a number, if the outcome is one."""
-    from stablepred import StableRegressor
-    from stablepred.tables.target import NumberTarget, is_missing, learn_target
-
-    known = outcome[~is_missing(outcome)]  # others are refused or left out later
-    if not isinstance(learn_target(known, positive), NumberTarget):
-        return estimator
-    return StableRegressor(**estimator.get_params(deep=False))
-
-
 def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:
     """Print what became of the columns."""
     if dropped:
         say(f"left out as asked: {', '.join(dropped)}")
-    outcome = encoded.target
+    outcome, share = encoded.target, f"{encoded.base_rate:.1%} of the rows"
     if hasattr(outcome, "positive"):
-        what = f"{outcome.positive!r} is 1 ({encoded.base_rate:.1%} of the rows), "
-        what += f"{outcome.negative!r} is 0"
+        what = f"{outcome.positive!r} is 1 ({share}), {outcome.negative!r} is 0"
     elif hasattr(outcome, "values"):
-        most = f"{encoded.base_rate:.1%} of the rows are of the largest"
-        what = f"taken as {len(outcome.values)} classes ({most}): {', '.join(outcome.values)}"
+        what = f"taken as {len(outcome.values)} classes ({share} are of the largest): "
+        what += ", ".join(outcome.values)
     else:
         y = encoded.y
         what = f"taken as a number, from {y.min():g} to {y.max():g} with mean {y.mean():g}"
@@ -208,9 +187,8 @@ def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
         return
     beside = model.references.errors["rmse"].rename({"LR": "logistic regression"})
     others = ", ".join(f"{name} {error:.4f}" for name, error in beside[::-1].items())
-    say(
-        f"RMSE on held-out rows of this table: {type(model.estimator).__name__} {own:.4f}, {others}"
-    )
+    name = type(model.estimator).__name__
+    say(f"RMSE on held-out rows of this table: {name} {own:.4f}, {others}")
 
 
 def _describe_model(model: Any) -> None:
@@ -233,13 +211,14 @@ def _describe_model(model: Any) -> None:
 
 def _describe_use(names: Any, used: Any) -> None:
     """Print how many features the model uses, and the names of the fewer part."""
+    from stablepred.tables.messages import listed
+
     if used.all():
         say(f"the model uses all {len(used)} features")
         return
     few, verb = (used, "uses") if 2 * used.sum() <= len(used) else (~used, "does not use")
-    named = ", ".join(map(str, names[few][:SHOWN]))
-    more = f" and {few.sum() - SHOWN} more" if few.sum() > SHOWN else ""
-    say(f"the model uses {used.sum()} of the {len(used)} features; it {verb} {named}{more}")
+    named = listed(list(names[few]), SHOWN)
+    say(f"the model uses {used.sum()} of the {len(used)} features; it {verb} {named}")
 
 
 def show_effects(effects: Any) -> None:
@@ -247,12 +226,10 @@ def show_effects(effects: Any) -> None:
     top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
     last = "verdict" if "verdict" in top else "stable"
     verdicts = ({True: "yes", False: "no"}.get(verdict, verdict) for verdict in top[last])
+    numbers = [EFFECT.format(**row).split("|") for _, row in top.iterrows()]
     show_table(
         f"Effect on the target with the other features balanced, {len(top)} largest of "
         f"{len(effects)}",
         ["feature", "effect", "95% interval", last],
-        [
-            [row.feature, f"{row.effect:+.3f}", f"{row.low:+.3f} to {row.high:+.3f}", verdict]
-            for row, verdict in zip(top.itertuples(), verdicts, strict=True)
-        ],
+        [[a, *b, c] for a, b, c in zip(top["feature"], numbers, verdicts, strict=True)],
     )

@@ -22,14 +22,15 @@ def predict(
 
     Example: stablepred predict model new.csv -o predictions.csv
     """
-    from stablepred.cli.tables import check_file, load_model, new_file, opened, say_ignored
+    from stablepred.cli.tables import check_file, load_model, new_file, open_input, say_ignored
     from stablepred.tables.encoder import note_lines
 
     check_file(output, force=force)
     fitted = load_model(model)
     surprises: list[Any] = []
     rows = 0
-    with opened(table) as file, progress(f"predicting {table.name}") as report:
+    file = open_input(table)
+    with progress(f"predicting {table.name}") as report:
         fitted.encoder.check_has_columns(file.columns)
         say_ignored(fitted, file)
         with warnings_as_lines(), new_file(output, force=force) as temporary:

@@ -1,12 +1,11 @@
 """``stablepred stress``: which features a model must be able to trust."""
 
-from typing import Any
-
 from stablepred.cli import options
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.screen import say, show_table, working
 
 SHOWN = 15  # features in the printed table
+ROW = "{agreement:.2f}|{worst:.3f}|{low:.3f} to {high:.3f}|{worst_rate:g}|{stability:.3f}"
 
 
 def stress(
@@ -34,28 +33,15 @@ def stress(
             fitted.expected(rows.X), fitted.numbers(rows.X), rows.y, random_state=seed
         )
     write_csv(found.to_frame(), output, force=force)
-    _show(found)
-    if output is not None:
-        say(f"written: {output}")
-
-
-def _show(found: Any) -> None:
+    top = found.errors.head(SHOWN)
     say(f"RMSE as the rows are: {found.observed:.4f}")
     show_table(
         f"RMSE when one feature comes to follow the outcome or to oppose it, "
         f"{min(SHOWN, len(found.errors))} most dangerous of {len(found.errors)}",
         ["feature", "agrees", "worst", "95% interval", "share", "spread"],
-        [
-            [
-                str(name),
-                f"{row['agreement']:.2f}",
-                f"{row['worst']:.3f}",
-                f"{row['low']:.3f} to {row['high']:.3f}",
-                f"{row['worst_rate']:g}",
-                f"{row['stability']:.3f}",
-            ]
-            for name, row in found.errors.head(SHOWN).iterrows()
-        ],
+        [[str(name), *ROW.format(**row).split("|")] for name, row in top.iterrows()],
     )
     for name, reason in found.skipped.items():
         say(f"not tested: {name} ({reason})")
+    if output is not None:
+        say(f"written: {output}")

@@ -3,7 +3,7 @@
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import stablepred
+from stablepred._text import count_noun
 from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.options import STANDARD
 from stablepred.cli.screen import progress, say, working
@@ -21,7 +22,7 @@ from stablepred.io import atomic
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, in_rows, listed, unknown_column
+from stablepred.tables.messages import Note, listed, unknown_column
 from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
 
@@ -42,22 +43,11 @@ def load_model(folder: Path) -> TableModel:
     return model
 
 
-@contextmanager
-def opened(path: Path) -> Iterator[TableFile]:
-    """The table at a path; what can be read only once, as standard input, is copied first."""
-    if path != STANDARD and not path.is_fifo():
-        yield open_table(path)
-        return
-    name = "standard input" if path == STANDARD else str(path)
-    with TemporaryDirectory() as folder:
-        copy = Path(folder, "table")
-        source = nullcontext(sys.stdin.buffer) if path == STANDARD else path.open("rb")
-        with source as stream, copy.open("wb") as content:
-            shutil.copyfileobj(stream, content)
-        try:
-            yield open_table(copy)
-        except InputError as error:
-            raise InputError(str(error).replace(str(copy), name)) from None
+def open_input(path: Path) -> TableFile:
+    """The table at a path, or on standard input."""
+    if path == STANDARD:
+        return open_table("standard input", sys.stdin.buffer)
+    return open_table(path)
 
 
 def read(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -131,13 +121,12 @@ def load_environments(
         edges = None if bins is None else [float(edge) for edge in bins.split(",")]
     except ValueError:
         raise InputError(
-            "--bins must be numbers with commas between them, for example 20,30,40, but is "
-            f"{bins!r}."
+            f"--bins must be numbers with commas between them, as 20,30,40, but is {bins!r}."
         ) from None
     outcome = model.target.name if target is None else target
     found: list[PlainTable] = []
     surprises: list[Note] = []
-    references: dict[str, dict[str, Any]] = {name: {} for name in _predict_references(model, None)}
+    references: dict[str, dict[str, Any]] = {}
     raw = []
     for path in paths:
         frame = _read_labelled(model, path, outcome, by)
@@ -145,7 +134,9 @@ def load_environments(
         features, unexpected = model.features(frame)
         surprises += unexpected
         raw.append(frame[model.encoder.used_columns].assign(**{OUTCOME: y}))
-        beside = _predict_references(model, frame)
+        beside = {"constant": np.full(len(frame), model.base_rate)}
+        if model.references is not None:
+            beside = {role: f(frame) for role, f in model.references.predictors().items()}
         if by is None:
             name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
             rows: dict[str, Any] = {name: np.ones(len(frame), dtype=bool)}
@@ -157,7 +148,7 @@ def load_environments(
         for name, k in rows.items():
             found.append(PlainTable(name, features[k], y[k]))
             for role, predicted in beside.items():
-                references[role][name] = predicted[k]
+                references.setdefault(role, {})[name] = predicted[k]
     for line in note_lines(surprises):
         say(line)
     if comparing and len(found) < 2:
@@ -177,7 +168,7 @@ def _split_off_few(rows: dict[str, Any], least: int) -> tuple[dict[str, Any], li
     few = {name: int(k.sum()) for name, k in rows.items() if k.sum() < least}
     if not few or len(rows) - len(few) < 2:
         return rows, []
-    shown = listed([f"{name} ({in_rows(size)})" for name, size in few.items()])
+    shown = listed([f"{name} ({count_noun(size, 'row')})" for name, size in few.items()])
     line = f"left out, under {least} rows: {shown}; --min-rows 1 takes them in"
     return {name: k for name, k in rows.items() if name not in few}, [line]
 
@@ -200,25 +191,16 @@ def explain_change(
         return explain_drop(lambda X: model.expected(model.features(X)[0]), a, b, random_state=seed)
 
 
-def _predict_references(model: TableModel, frame: pd.DataFrame | None) -> dict[str, Any]:
-    """What the references predict for the rows of a table; without one, which there are."""
-    if model.references is None:
-        size = 0 if frame is None else len(frame)
-        return {"constant": np.full(size, model.base_rate)}
-    predictors = model.references.predictors()
-    return {name: frame is not None and predict(frame) for name, predict in predictors.items()}
-
-
 def _read_labelled(model: TableModel, path: Path, outcome: str, by: str | None) -> pd.DataFrame:
     """What the model uses of a table, the outcome, and the column that tells environments."""
     extra = {outcome: "target"} | ({} if by is None else {by: "column"})
-    with opened(path) as file:
-        for name, what in extra.items():
-            if name not in file.columns:
-                raise unknown_column(name, file.columns, f"{path}: {what}")
-        model.encoder.check_has_columns(file.columns)
-        say_ignored(model, file, *extra)
-        return read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
+    file = open_input(path)
+    for name, what in extra.items():
+        if name not in file.columns:
+            raise unknown_column(name, file.columns, f"{path}: {what}")
+    model.encoder.check_has_columns(file.columns)
+    say_ignored(model, file, *extra)
+    return read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
 
 
 # --- what is written: checked before any work is done, complete or not there at all ---

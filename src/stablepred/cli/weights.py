@@ -39,7 +39,7 @@ def weights(
 
     import stablepred as sp
     from stablepred.cli.estimators import parameter_options, set_parameters
-    from stablepred.cli.tables import check_file, opened, read, select_columns, write_csv
+    from stablepred.cli.tables import check_file, open_input, read, select_columns, write_csv
     from stablepred.tables.encoder import TableEncoder
     from stablepred.tables.target import learn_target
 
@@ -50,9 +50,9 @@ def weights(
     if method == "dgbr":
         balancer = sp.DGBRClassifier(l1=0.0, refit=False, random_state=seed)
     set_parameters(balancer, settings or [])
-    with opened(table) as file:
-        frame = read(file, select_columns(file, drop, target)[0])
-        say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
+    file = open_input(table)
+    frame = read(file, select_columns(file, drop, target)[0])
+    say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
     if target is None:
         say("no --target was named: every column is balanced, an outcome among them too")
     with warnings_as_lines(parameter_options(balancer)), working("balancing"):

@@ -9,10 +9,9 @@ from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import methods_title
-from stablepred.html.drop import drop_section
 from stablepred.html.figures import make_figure
 from stablepred.html.model import balance_section, run_section, variables_section
-from stablepred.html.page import Block, Figure, Format, Page, Section, Table, table_of
+from stablepred.html.page import Block, Format, Page, Section, table_of
 from stablepred.plotting.errors import EnvironmentErrorsDisplay
 from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 
@@ -30,15 +29,20 @@ def stability_page(report: StabilityReport, drop: DropReport | None = None) -> P
     facts = report.facts
     sections = [_errors_section(report), _methods_section(report)]
     if drop is not None:
-        sections.append(drop_section(drop))
+        sections.append(_drop_section(drop))
     if facts.effects is not None:
         sections.append(variables_section(facts, facts.effects))
     if report.breakers is not None:
         sections.append(_breakers_section(report, report.breakers))
     if facts.balance is not None:
         sections.append(balance_section(facts.balance))
-    sections.append(run_section(report.facts, report.run, _remarks(report)))
-    title = f"Stability report of {label(report.facts.name)}"
+    remarks = []
+    if report.breakers is None:
+        remarks.append("From predictions alone there is no answer to what breaks the model.")
+    if facts.converged is False:
+        remarks.append(f"{label(facts.name)} stopped before it converged.")
+    sections.append(run_section(facts, report.run, remarks))
+    title = f"Stability report of {label(facts.name)}"
     return Page(title, report.verdict, _numbers(report), sections, report.run.made)
 
 
@@ -57,68 +61,42 @@ def _numbers(report: StabilityReport) -> list[tuple[str, str, str]]:
     return numbers
 
 
-def _remarks(report: StabilityReport) -> list[str]:
-    """What the page lacks, and whether the model stopped early."""
-    lines = []
-    if report.breakers is None:
-        lines.append("From predictions alone there is no answer to what breaks the model.")
-    if report.facts.converged is False:
-        lines.append(f"{label(report.facts.name)} stopped before it converged.")
-    return lines
-
-
 def _errors_section(report: StabilityReport) -> Section:
     """Errors per environment with intervals."""
-    own, errors = report.errors["error"], report.comparison.errors
-    title = (
-        f"The error is largest in {label(report.worst)} ({number(own[report.worst])}) and "
-        f"smallest in {label(report.best)} ({number(own[report.best])})"
-    )
-    blocks: list[list[Block]] = [[_errors_figure(report), _errors_table(report)]]
-    if len(errors) > 1:
-        caption = f"{error_name(report.error)} of all methods"
-        blocks.append([table_of(errors.T.rename_axis("environment"), caption)])
-    return Section("errors", "Errors", title, [], blocks)
-
-
-def _errors_figure(report: StabilityReport) -> Figure:
-    whose = f"{percent(report.level)} interval of {label(report.facts.name)}"
-    return make_figure(
+    own, errors, environments = report.errors, report.comparison.errors, report.run.environments
+    error, name, at = error_name(report.error), label(report.facts.name), report.errors["error"]
+    figure = make_figure(
         lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
-        f"{error_name(report.error)} by environment, one mark per method",
-        f"The line through a mark is the {whose} over the rows.",
-        report.comparison.errors.shape[1],
+        f"{error} by environment, one mark per method",
+        f"The line through a mark is the {percent(report.level)} interval of {name} over the rows.",
+        errors.shape[1],
     )
-
-
-def _errors_table(report: StabilityReport) -> Table:
-    own, environments = report.errors, report.run.environments
-    error, blank = error_name(report.error), [""] * len(SUMMARIES)
+    blank = [""] * len(SUMMARIES)
     frame = pd.DataFrame(index=own.index.rename("environment"))
     frame["rows"] = [*map("{:,}".format, environments["rows"]), *blank]
     show, mean = (percent, "y\u00a0=\u00a01") if report.run.binary else (number, "mean of y")
     frame[mean] = [*map(show, environments["positive"]), *blank]
     frame["predicted"] = [*map(show, own["predicted"].dropna()), *blank]
-    frame[error] = own["error"]
+    frame[error] = at
     frame[f"{report.level:.0%} interval"] = list(map(interval, own["low"], own["high"]))
-    return table_of(frame, f"{error} of {label(report.facts.name)}", summary=len(SUMMARIES))
+    table = table_of(frame, f"{error} of {name}", summary=len(SUMMARIES))
+    blocks: list[list[Block]] = [[figure, table]]
+    if len(errors) > 1:
+        blocks.append([table_of(errors.T.rename_axis("environment"), f"{error} of all methods")])
+    title = (
+        f"The error is largest in {label(report.worst)} ({number(at[report.worst])}) and "
+        f"smallest in {label(report.best)} ({number(at[report.best])})"
+    )
+    return Section("errors", "Errors", title, [], blocks)
 
 
 def _methods_section(report: StabilityReport) -> Section:
     """Summaries of the errors of all methods, and how they stand to the references."""
-    names = {
-        "Average_Error": "average",
-        "Stability_Error": "stability",
-        "Worst_Error": "worst",
-        "average_gap": "average gap closed",
-        "stability_gap": "stability gap closed",
-        "shrunk_better": "shrunk LR better",
-    }
-    formats: dict[str, Format] = {
-        "average gap closed": percent,
-        "stability gap closed": percent,
-        "shrunk LR better": lambda value: "yes" if value else "no",
-    }
+    names = dict(zip(SUMMARIES, ("average", "stability", "worst"), strict=True))
+    names |= {"average_gap": "average gap closed", "stability_gap": "stability gap closed"}
+    names["shrunk_better"] = "shrunk LR better"
+    formats: dict[str, Format] = {name: percent for name in names.values() if "gap" in name}
+    formats["shrunk LR better"] = lambda value: "yes" if value else "no"
     frame = report.comparison.summary().rename(columns=names).rename_axis("method")
     table = table_of(frame, join_words(SUMMARIES), formats)
     title = methods_title(report.comparison)
@@ -171,30 +149,45 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         f"outcome: once as it is there, once as it is in {there}, the best. Harm is what the error "
         "falls by from the one to the other."
     )
-    names = {
-        "harm": "harm",
-        "error_redrawn": "error, redrawn",
-        "error_restored": "error, restored",
-        "association_best": f"link in {there}",
-        "association_worst": f"link in {here}",
-    }
+    names = {"harm": "harm", "error_redrawn": "error, redrawn", "error_restored": "error, restored"}
+    names |= {"association_best": f"link in {there}", "association_worst": f"link in {here}"}
     frame = breakers.set_index("feature")[list(names)].rename(columns=names)
     signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
     link = "Link: mean of the outcome where the feature is high minus where it is low"
-    figures = _harms_figure(breakers, f"harm ({error})", f"Harm by feature in {here}")
-    blocks: list[Block] = [*figures, table_of(frame, link, signs)]
+    blocks: list[Block] = [table_of(frame, link, signs)]
+    shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
+    if not shown.empty:
+        rows, harm = list(shown["feature"]), shown["harm"].to_numpy()
+        marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
+        caption = "Features, the most harmful first."
+        if len(shown) < min(len(breakers), MOST_ROWS):
+            caption += f" The others change the error by less than {VISIBLE}."
+        draw = partial(draw_rows, Display(), names=rows, series=marks, zero=True)
+        scale = f"harm ({error})"
+        drawn = make_figure(
+            lambda ax: draw(ax=ax, scale_name=scale), f"Harm by feature in {here}", caption
+        )
+        blocks.insert(0, drawn)
     return Section("breakers", "What breaks it", title, [text], [blocks])
 
 
-def _harms_figure(breakers: pd.DataFrame, scale: str, description: str) -> list[Figure]:
-    """The harms that three decimals can show, if there are any."""
-    shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
-    if shown.empty:
-        return []
-    rows, harm = list(shown["feature"]), shown["harm"].to_numpy()
-    marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
-    caption = "Features, the most harmful first."
-    if len(shown) < min(len(breakers), MOST_ROWS):
-        caption += f" The others change the error by less than {VISIBLE}."
-    draw = partial(draw_rows, Display(), names=rows, series=marks, scale_name=scale, zero=True)
-    return [make_figure(lambda ax: draw(ax=ax), description, caption)]
+def _drop_section(report: DropReport) -> Section:
+    """What a loss comes from: X moving, or Y given X changing; the variables behind both."""
+    parts = report.parts[["loss"]].rename_axis("part").rename(columns={"loss": report.error})
+    ends = zip(report.parts["low"], report.parts["high"], strict=True)
+    parts[f"{percent(report.level)} interval"] = [interval(low, high) for low, high in ends]
+    parts["share"] = report.parts["share"]
+    formats: dict[str, Format] = {report.error: signed, "share": percent, "x loss": signed}
+    frame = report.variables.sort_values("moved", ascending=False, kind="stable")
+    frame = (
+        frame.head(MOST_ROWS).rename_axis("variable").rename(columns=lambda c: c.replace("_", " "))
+    )
+    first, second = map(label, report.names)
+    text = (
+        "Both tables are weighted to the rows that they share. X moves: the loss changes between "
+        f"all rows and the shared ones. Y given X changes: it differs between {first} and {second} "
+        "on the shared ones. Moved: how well a variable alone tells the tables apart. Relation: "
+        "how far the slope of the model's residuals on it differs."
+    )
+    tables = [table_of(parts, "Parts of the loss", formats), table_of(frame, "Variables", formats)]
+    return Section("drop", "What it comes from", report.verdict, [text], [tables])

@@ -35,7 +35,7 @@ from stablepred.core.objective import Strengths
 from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
-from stablepred.exceptions import InputError, StablepredWarning, TableWarning
+from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.heads.default import Fitted, add_boosting, fit_base
 from stablepred.heads.folds import Folds, folds_of_shares, make_folds
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
@@ -48,9 +48,9 @@ from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
 from stablepred.sample import Origin, Sample, count_rows, make_sample
-from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, note_lines
+from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, warn_of
+from stablepred.tables.learning import distinct_values, moments
 from stablepred.tables.messages import listed, repeated
-from stablepred.tables.scaled import distinct_values, moments
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
@@ -167,8 +167,7 @@ def read_features(model: Any, X: Any, *, reset: bool) -> Any:
 def encode_features(model: Any, X: Any) -> FloatArray:
     """The encoded columns of new rows; what is unexpected in them is a warning."""
     x, notes = model.encoder_.encode_array(read_features(model, X, reset=False))
-    for line in note_lines(notes):
-        warn_user(line, TableWarning)
+    warn_of(notes)
     return np.asarray(x)
 
 

@@ -1,4 +1,4 @@
-"""Arrow's modules, which come with the extra ``tables``."""
+"""Arrow and narwhals, which come with the extra ``tables``."""
 
 from typing import Any
 
@@ -9,3 +9,4 @@ pa: Any = Lazy("pyarrow", NEED)
 pc: Any = Lazy("pyarrow.compute", NEED)
 arrow_csv: Any = Lazy("pyarrow.csv", NEED)
 parquet: Any = Lazy("pyarrow.parquet", NEED)
+nw: Any = Lazy("narwhals", "counting the rows of a table")

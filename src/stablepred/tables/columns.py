@@ -1,18 +1,22 @@
 """How one column of a table becomes features: stored, and applied to new rows."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._text import count_noun
+from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.tables.messages import Note
-from stablepred.tables.scaled import ScaledColumn, check_size
 from stablepred.tables.types import (
     NUMBER,
+    FloatArray,
+    Mask,
+    Numbers,
     check_kind,
     read_numbers,
     to_categories,
@@ -22,6 +26,7 @@ Features = Iterable[NDArray[Any]]
 
 # How the numbers of a column are written.
 STYLES = ("integer", *NUMBER, "boolean")
+LARGEST = 1e100  # squares of larger numbers leave the range of doubles
 
 
 @storable
@@ -36,10 +41,6 @@ class NumberColumn:
     plain: bool  # values are 0 and 1 already, and the feature is named like the column
     missing: bool  # whether values were missing in training
 
-    def __post_init__(self) -> None:
-        if self.style == "truth":  # as older files have it
-            object.__setattr__(self, "style", "boolean")
-
     @property
     def features(self) -> list[str]:
         """Names of the 0/1 features."""
@@ -52,25 +53,18 @@ class NumberColumn:
 
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
-        found = read_numbers(column, self.style)
-        missing, strays = ~found.finite, int(found.strays.sum())
-        bits, notes = [], []
+        found, notes = _read_new(self, column, "new missing")
+        bits = []
         if self.cut is not None:
             slack = 0.0  # halfway between two values
             if self.tolerance > 0:  # a value of few digits may differ in the last
                 slack = max(self.tolerance, found.precision * abs(self.cut))
             bits.append(found.finite & (found.values > self.cut + slack))
         if self.missing:
-            bits.append(missing)
-        if strays:
-            notes.append(Note("stray", self.name, rows=strays, example=found.example))
-        empty = int(missing.sum()) - strays
-        if empty and not self.missing:
-            notes.append(Note("new missing", self.name, rows=empty))
-        odd = found.finite & (found.values != 0) & (found.values != 1)
-        if self.plain and odd.any():
-            example = f"{found.values[int(np.argmax(odd))]:g}"
-            notes.append(Note("not 0/1", self.name, rows=int(odd.sum()), example=example))
+            bits.append(~found.finite)
+        if self.plain:
+            odd = found.finite & (found.values != 0) & (found.values != 1)
+            notes += _note_odd("not 0/1", self.name, odd, found.values)
         return bits, notes
 
     def check_stored(self) -> None:
@@ -81,6 +75,70 @@ class NumberColumn:
             raise ValueError(f"cut and tolerance of column {self.name!r} must be finite")
         if not self.features:
             raise ValueError(f"column {self.name!r} must make a feature")
+
+
+@storable
+@dataclass(frozen=True)
+class ScaledColumn:
+    """A column of numbers that stay numbers: missing ones are the mean, far ones drawn in.
+
+    Values are clipped to the range of training, [least, most]. Beyond its bulk, [low, high], they
+    grow like a logarithm: low - unit log(1 + (low - x) / unit), and the same above. What comes of
+    this is standardised, so that a missing value is zero. Columns of 0 and 1 stay as they are, with
+    the share of ones where a value is missing.
+    """
+
+    name: str
+    style: str  # how text is read
+    missing: bool  # whether there is a feature for missing values
+    least: float
+    most: float
+    low: float
+    high: float
+    unit: float
+    mean: float = 0.0
+    sd: float = 1.0
+    binary: bool = False
+    imputed: bool = False  # whether values were missing in training, too few for a feature
+
+    @property
+    def features(self) -> list[str]:
+        """Names of the features."""
+        return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
+
+    def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
+        """The features of new rows, and what was not expected in them."""
+        found, notes = _read_new(self, column, "imputed")
+        check_size(found.values, self.name)
+        missing = ~found.finite
+        x = np.where(missing, self.least, found.values)
+        if self.binary:
+            notes += _note_odd("not 0/1", self.name, (x != 0) & (x != 1), x)
+            x = np.where(missing, self.mean, x > 0.5)
+        else:
+            width = self.most - self.least
+            odd = (x > self.most + width) | (x < self.least - width)
+            notes += _note_odd("outside", self.name, odd, x)
+            x = (self.bound(x) - self.mean) / self.sd
+            x[missing] = 0.0
+        return [x, missing] if self.missing else [x], notes
+
+    def bound(self, x: FloatArray) -> FloatArray:
+        """Within the training range, and drawn in beyond its bulk."""
+        bounded = np.clip(x, self.low, self.high)
+        far = np.flatnonzero(bounded != x)
+        beyond = np.clip(x[far], self.least, self.most) - bounded[far]
+        bounded[far] += np.sign(beyond) * self.unit * np.log1p(np.abs(beyond) / self.unit)
+        return bounded
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless new values can be encoded."""
+        numbers = [value for value in astuple(self) if isinstance(value, float)]
+        ordered = self.least <= self.low <= self.high <= self.most and self.least < self.most
+        if not np.isfinite(numbers).all() or np.abs(numbers).max() > LARGEST or not ordered:
+            raise ValueError(f"the range of column {self.name!r} must be finite and in order")
+        if not (self.unit > 0 and self.sd > 0):
+            raise ValueError(f"column {self.name!r} must have units above zero")
 
 
 @storable
@@ -142,6 +200,37 @@ class TextColumn:
             len(self.shares) == size and min(self.shares) >= 0 and abs(total - 1) < 1e-6
         ):
             raise ValueError(f"column {self.name!r} must have {size} shares that add up to 1")
+
+
+def _read_new(
+    part: NumberColumn | ScaledColumn, column: pd.Series, topic: str
+) -> tuple[Numbers, list[Note]]:
+    """New numbers, and notes on those that are none and on missing ones where none were before."""
+    found = read_numbers(column, part.style)
+    strays = int(found.strays.sum())
+    notes = [Note("stray", part.name, rows=strays, example=found.example)] if strays else []
+    empty = int((~found.finite).sum()) - strays
+    if empty and not (part.missing or getattr(part, "imputed", False)):
+        notes.append(Note(topic, part.name, rows=empty))
+    return found, notes
+
+
+def _note_odd(topic: str, name: str, odd: Mask, values: FloatArray) -> list[Note]:
+    if not odd.any():
+        return []
+    return [Note(topic, name, rows=int(odd.sum()), example=f"{values[int(np.argmax(odd))]:g}")]
+
+
+def check_size(values: FloatArray, name: str) -> None:
+    """Refuse infinite numbers, and those whose squares would be."""
+    large = np.abs(values) > LARGEST
+    if large.any():
+        row = int(np.argmax(large))
+        raise InputError(
+            f"column {name!r} has infinite or too large numbers in "
+            f"{count_noun(int(large.sum()), 'row')} (the first is {values[row]:g} in data row "
+            f"{row + 1}). Replace them by a bound, or by missing values."
+        )
 
 
 Column = NumberColumn | ScaledColumn | TextColumn

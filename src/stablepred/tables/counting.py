@@ -3,7 +3,7 @@
 One narwhals expression counts them where the table lives: in DuckDB, Dask, Spark or memory.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,16 +11,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer, halfway, tolerance_of_mean
-from stablepred.tables.engines import load_narwhals, open_frame
-from stablepred.tables.messages import (
-    check_columns,
-    in_rows,
-    listed,
-    not_two_values,
-    unknown_column,
-)
+from stablepred.tables.arrow import nw
+from stablepred.tables.engines import open_frame
+from stablepred.tables.messages import check_columns, listed, not_two_values, unknown_column
 
 SHOWN = 5  # values in a message
 
@@ -90,116 +86,70 @@ def count_patterns(
         return table
     wanted = None if features is None else [*features, *([] if target is None else [target])]
     with open_frame(table, wanted) as frame:
-        columns = inspect_columns(frame, target, features)
+        columns = _inspect_columns(frame, target, features)
         outcome = None
         if target is not None:
-            two_values(frame, target)
-            outcome = load_narwhals().col(target)
+            _check_two_values(frame, target)
+            outcome = nw.col(target)
         if dichotomize is None:
-            values = {name: number(name) + 0.0 for name in columns}  # -0.0 is 0.0
-            return count_rows(frame, values, outcome)
+            values = {name: _number(name) + 0.0 for name in columns}  # -0.0 is 0.0
+            return PatternCounts(*_count_rows(frame, values, outcome))
         cuts = {name: _cut(frame, name, found, dichotomize) for name, found in columns.items()}
-        bits = {name: number(name) > sum(cut) for name, cut in cuts.items()}
-        counted = count_rows(frame, bits, outcome)
+        bits = {name: _number(name) > sum(cut) for name, cut in cuts.items()}
         cutter = Dichotomizer(strategy=dichotomize)
         cutter.thresholds_, cutter.tolerances_ = np.array(list(cuts.values())).T
         cutter.n_features_in_ = len(cuts)
-        return PatternCounts(counted.X, counted.y, counted.count, cutter)
+        return PatternCounts(*_count_rows(frame, bits, outcome), cutter)
 
 
-def count_rows(frame: Any, features: Mapping[str, Any], outcome: Any | None) -> PatternCounts:
-    """Count equal rows of expressions, and of the outcome if there is one.
+def _count_rows(frame: Any, features: dict[str, Any], outcome: Any | None) -> tuple[Any, Any, Any]:
+    """Count equal rows of expressions, and of the outcome if there is one: bits, outcome, counts.
 
     Columns of 0/1 become single bytes.
     """
-    keys = {f"x{j}": bit for j, bit in enumerate(features.values())}
-    ours = [*keys]
-    if outcome is not None:
-        keys["y"] = outcome
+    keys = {f"x{j}": feature for j, feature in enumerate(features.values())}
+    keys |= {} if outcome is None else {"y": outcome}
     rows = frame.select(*(key.alias(name) for name, key in keys.items()))
     # All that is asked of an engine: cut the columns, and count equal rows.
-    found = rows.group_by(*keys).agg(load_narwhals().len().alias("count")).collect()
-    x = np.column_stack([found[name].to_numpy() for name in ours])
-    is_bit = ((x == 0) | (x == 1)).all(axis=0)
+    found = rows.group_by(*keys).agg(nw.len().alias("count")).collect()
+    x = pd.DataFrame({name: found[f"x{j}"].to_numpy() for j, name in enumerate(features)})
+    is_bit = ((x == 0) | (x == 1)).all()
+    x = x.astype(dict.fromkeys(x.columns[is_bit], np.uint8))
     y = None if outcome is None else found["y"].to_numpy()
     ranks = [] if y is None else [np.unique(y, return_inverse=True)[1]]
-    order = np.lexsort([*ranks, *x.T[::-1]])  # engines give the rows in any order
-    return PatternCounts(
-        pd.DataFrame(x[order], columns=list(features)).astype(
-            {name: np.uint8 for name, bit in zip(features, is_bit, strict=True) if bit}
-        ),
-        None if y is None else y[order],
-        found["count"].to_numpy()[order].astype(np.float64),
-    )
+    order = np.lexsort([*ranks, *x.to_numpy().T[::-1]])  # engines give the rows in any order
+    count = found["count"].to_numpy()[order].astype(np.float64)
+    return x.iloc[order].reset_index(drop=True), None if y is None else y[order], count
 
 
 # --- what the columns hold ---
 
 
 class Values(NamedTuple):
-    """What a column holds: its type, its ends, and its mean if there are values between these."""
+    """What a column holds: its ends, and its mean if there are values between these."""
 
-    type: Any
     low: float
     high: float
     largest: float  # absolute value
     mean: float | None = None
 
 
-def inspect_columns(
+def _inspect_columns(
     frame: Any, target: str | None, features: Sequence[str] | None
 ) -> dict[str, Values]:
     """What each feature holds; other types, missing and infinite values are errors."""
-    nw = load_narwhals()
     types = dict(frame.collect_schema())
-    names = _feature_names(types, target, features)
-    checked = names if target is None else [*names, target]
-    wanted = [nw.len().alias("rows")]
-    for j, name in enumerate(checked):
-        missing = nw.col(name).is_null()
-        if types[name].is_float():
-            missing = missing | nw.col(name).is_nan()
-        wanted.append(missing.cast(nw.Int64).sum().alias(f"missing{j}"))
-    for j, name in enumerate(names):
-        wanted += [number(name).min().alias(f"low{j}"), number(name).max().alias(f"high{j}")]
-    found = frame.select(*wanted).collect().rows(named=True)[0]
-    if not found["rows"]:
-        raise InputError("the table has no rows.")
-    empty = {name: int(found[f"missing{j}"]) for j, name in enumerate(checked)}
-    if any(empty.values()):
-        shown = listed([f"{name!r} ({in_rows(rows)})" for name, rows in empty.items() if rows])
-        raise InputError(
-            f"missing values in {shown}. Fill them in or remove such rows; or use "
-            "stablepred.data.TableEncoder, which makes a feature 'is missing' of them."
-        )
-    columns = {}
-    for j, name in enumerate(names):
-        low, high = float(found[f"low{j}"]), float(found[f"high{j}"])
-        columns[name] = Values(types[name], low, high, max(abs(low), abs(high)))
-    infinite = [name for name, ends in columns.items() if not np.isfinite(ends.largest)]
-    if infinite:
-        raise InputError(
-            f"infinite values in {listed(infinite)}. Replace them, or remove such rows."
-        )
-    return columns | _with_means(frame, columns)
-
-
-def _feature_names(
-    types: dict[str, Any], target: str | None, features: Sequence[str] | None
-) -> list[str]:
-    """The columns to use, which must be there and hold numbers or booleans."""
     names = [name for name in types if name != target] if features is None else list(features)
-    given = [] if target is None else [("target", target)]
-    for what, name in [*given, *(("feature", name) for name in names)]:
+    checked = names if target is None else [target, *names]
+    for name in checked:
         if name not in types:
-            raise unknown_column(name, list(types), what)
+            raise unknown_column(name, list(types), "target" if name == target else "feature")
     check_columns(names)
     if target in names:
         raise InputError(f"{target!r} is the target; it cannot be a feature.")
     if not names:
         raise InputError("no feature is left: the table has no column besides the target.")
-    boolean = load_narwhals().Boolean
-    odd = [n for n in names if not (types[n].is_numeric() or types[n] == boolean)]
+    odd = [n for n in names if not (types[n].is_numeric() or types[n] == nw.Boolean)]
     if odd:
         found = listed([f"{name!r} ({types[name]})" for name in odd])
         raise InputError(
@@ -207,25 +157,47 @@ def _feature_names(
             "features=[...]; or make 0/1 features of the whole table with "
             "stablepred.data.TableEncoder."
         )
-    return names
-
-
-def _with_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
-    """Those columns that have values between their ends, with their means."""
-    nw = load_narwhals()
-    wanted: list[Any] = []
-    exponents: dict[str, int] = {}
-    for name, ends in columns.items():
-        unit_step = ends.high - ends.low == 1 and not (
-            ends.type.is_float() or ends.type.is_decimal()
+    wanted = [nw.len().alias("rows")]
+    for j, name in enumerate(checked):
+        missing = nw.col(name).is_null()
+        if types[name].is_float():
+            missing = missing | nw.col(name).is_nan()
+        wanted.append(missing.cast(nw.Int64).sum().alias(f"missing{j}"))
+    for j, name in enumerate(names):
+        wanted += [_number(name).min().alias(f"low{j}"), _number(name).max().alias(f"high{j}")]
+    found = frame.select(*wanted).collect().rows(named=True)[0]
+    if not found["rows"]:
+        raise InputError("the table has no rows.")
+    empty = {name: int(found[f"missing{j}"]) for j, name in enumerate(checked)}
+    if any(empty.values()):
+        shown = [f"{name!r} ({count_noun(rows, 'row')})" for name, rows in empty.items() if rows]
+        raise InputError(
+            f"missing values in {listed(shown)}. Fill them in or remove such rows; or use "
+            "stablepred.data.TableEncoder, which makes a feature 'is missing' of them."
         )
-        if ends.low == ends.high or unit_step:
-            continue
-        value, j = number(name), len(exponents)
-        # Sums of very large numbers leave the range of doubles.
-        exponents[name] = max(-1000, int(np.frexp(ends.largest)[1]))
-        mean = (value * float(np.ldexp(1.0, -exponents[name]))).mean()
-        inside = ((value > ends.low) & (value < ends.high)).cast(nw.Int64).sum()
+    ends = {n: (float(found[f"low{j}"]), float(found[f"high{j}"])) for j, n in enumerate(names)}
+    infinite = [name for name in names if not np.isfinite(ends[name]).all()]
+    if infinite:
+        raise InputError(
+            f"infinite values in {listed(infinite)}. Replace them, or remove such rows."
+        )
+    columns = {n: Values(low, high, max(abs(low), abs(high))) for n, (low, high) in ends.items()}
+    return columns | _find_means(frame, columns)
+
+
+def _find_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
+    """Those columns that have values between their ends, with their means."""
+    wanted: list[Any] = []
+    # Sums of very large numbers leave the range of doubles.
+    exponents = {
+        name: max(-1000, int(np.frexp(ends.largest)[1]))
+        for name, ends in columns.items()
+        if ends.low < ends.high
+    }
+    for j, (name, exponent) in enumerate(exponents.items()):
+        value, (low, high, *_) = _number(name), columns[name]
+        inside = ((value > low) & (value < high)).cast(nw.Int64).sum()
+        mean = (value * float(np.ldexp(1.0, -exponent))).mean()
         wanted += [inside.alias(f"inside{j}"), mean.alias(f"mean{j}")]
     found = frame.select(*wanted).collect().rows(named=True)[0] if wanted else {}
     return {
@@ -235,19 +207,16 @@ def _with_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
     }
 
 
-def number(name: str) -> Any:
+def _number(name: str) -> Any:
     """A column as ``fit`` takes it: in double precision."""
-    nw = load_narwhals()
     return nw.col(name).cast(nw.Float64)
 
 
-def two_values(frame: Any, target: str) -> list[Any]:
-    """The values of an outcome, which must be two."""
+def _check_two_values(frame: Any, target: str) -> None:
     values: list[Any] = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
     if len(values) != 2:
         shown = [*map(repr, sorted(values)[:SHOWN]), *["..."] * (len(values) > SHOWN)]
         raise not_two_values(target, "only one value" if len(values) == 1 else "more", shown)
-    return values
 
 
 def _cut(frame: Any, name: str, found: Values, dichotomize: str) -> tuple[float, float]:
@@ -257,8 +226,7 @@ def _cut(frame: Any, name: str, found: Values, dichotomize: str) -> tuple[float,
     if dichotomize == "mean":
         return found.mean, tolerance_of_mean(found.largest)
     # The median by the counts of the distinct values; engines differ in theirs.
-    nw = load_narwhals()
-    values = frame.select(number(name).alias("value"))
+    values = frame.select(_number(name).alias("value"))
     rows = values.group_by("value").agg(nw.len().alias("count")).collect()
     cutter = Dichotomizer(strategy="median")
     cutter.fit(rows["value"].to_numpy()[:, None], sample_weight=rows["count"].to_numpy())

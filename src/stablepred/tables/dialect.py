@@ -115,21 +115,17 @@ def check_width(name: str, columns: int) -> None:
 
 def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:
     """Fields of the header, and the share of lines with as many."""
-    odd = 0
-
-    def skip(row: object) -> str:
-        nonlocal odd
-        odd += 1
-        return "skip"
-
+    odd: Any = []
     read = arrow_csv.ReadOptions(use_threads=False, block_size=2 * PIECE)
     parse = arrow_csv.ParseOptions(
-        delimiter=separator, newlines_in_values=True, invalid_row_handler=skip
+        delimiter=separator,
+        newlines_in_values=True,
+        invalid_row_handler=lambda row: (odd.append(row), "skip")[1],
     )
     convert = arrow_csv.ConvertOptions(check_utf8=False)
     try:
         table = arrow_csv.read_csv(BytesIO(sample), read, parse, convert)
     except pa.ArrowInvalid:
         return [], 0.0
-    rows = table.num_rows
-    return table.column_names, rows / (rows + odd) if rows + odd else 1.0
+    lines = table.num_rows + len(odd)
+    return table.column_names, table.num_rows / lines if lines else 1.0

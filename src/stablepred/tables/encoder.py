@@ -1,6 +1,5 @@
 """Encode a table as it comes as the numbers that estimators need."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -11,11 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from stablepred._validation import atomic, check_sample_weight
+from stablepred._validation import (
+    atomic,
+    check_one_of,
+    check_sample_weight,
+    column_names,
+    warn_user,
+)
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import n_features
-from stablepred.tables.columns import Column, NumberColumn, TextColumn, typed
+from stablepred.tables.columns import Column, typed
 from stablepred.tables.learning import learn_column
 from stablepred.tables.messages import (
     Note,
@@ -25,7 +30,6 @@ from stablepred.tables.messages import (
     repeated,
     unknown_column,
 )
-from stablepred.tables.scaled import ScaledColumn
 
 # The text of the note on each topic, in this order.
 TOPICS = {
@@ -137,7 +141,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in self.drop:
             if name not in frame.columns:
                 raise unknown_column(name, list(frame.columns), "column to drop")
-        self._check_parameters(InputError)
+        self._check_parameters()
         if len(frame) == 0:
             raise InputError("the table has no rows.")
         count = np.ones(len(frame))
@@ -148,7 +152,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             frame, count = frame[weight > 0], count_rows(weight[weight > 0])
         learned = [learn_column(frame[name], count, self.dichotomize) for name in self.variables_]
         notes = [note for _, found in learned for note in found]
-        self._take([column for column, _ in learned if column is not None], notes)
+        self.columns_ = [column for column, _ in learned if column is not None]
+        self.kept_ = np.ones(sum(len(column.features) for column in self.columns_), dtype=bool)
+        self._check_features(notes)
         if self.overlap is not None:
             features = self._encode(frame)[0]
             shares = count @ features / count.sum()
@@ -159,26 +165,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             out = zip(np.array(names)[~self.kept_], shares[~self.kept_], strict=True)
             notes += [Note("overlap", name, f"{share:.3g}") for name, share in out]
             self._check_features(notes)
-        self._tell(notes)
-        return self
-
-    @classmethod
-    def from_columns(cls, columns: Sequence[Column], notes: list[Note]) -> Self:
-        """An encoder from columns that were learned elsewhere."""
-        encoder = cls(dichotomize="mean")
-        encoder._take(list(columns), notes)
-        encoder._tell(notes)
-        return encoder
-
-    def _take(self, columns: list[Column], notes: list[Note]) -> None:
-        self.columns_ = columns
-        self.kept_ = np.ones(sum(len(column.features) for column in columns), dtype=bool)
-        self._check_features(notes)
-
-    def _tell(self, notes: list[Note]) -> None:
         self.notes_ = note_lines(notes)
-        for line in note_lines(note for note in notes if note.topic in LEFT_OUT):
-            warnings.warn(line, TableWarning, stacklevel=6)
+        warn_of(note for note in notes if note.topic in LEFT_OUT)
+        return self
 
     def _check_features(self, notes: Iterable[Note]) -> None:
         names = list(self.get_feature_names_out())
@@ -192,27 +181,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "Rename one of them."
             )
 
-    def _check_parameters(self, error: type[ValueError]) -> None:
+    def _check_parameters(self) -> None:
         if self.overlap is not None and not 0 <= self.overlap < 0.5:
-            raise error(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
-        if self.dichotomize not in (None, "mean", "median"):
-            raise error(
-                f"dichotomize must be None, 'mean' or 'median', but is {self.dichotomize!r}."
-            )
+            raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
+        check_one_of(self, "dichotomize", (None, "mean", "median"))
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The features of new rows; warns about values not seen in training."""
         features, notes = self.encode(X)
-        for line in note_lines(notes):
-            warnings.warn(line, TableWarning, stacklevel=3)
+        warn_of(notes)
         return features
 
     def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
         """The features of new rows, and notes on what was unexpected in them."""
         frame = self._named(X)
         values, notes = self._encode(frame)
-        names = self.get_feature_names_out()
-        return pd.DataFrame(values, columns=names, index=frame.index, copy=False), notes
+        return pd.DataFrame(values, frame.index, self.get_feature_names_out(), copy=False), notes
 
     def encode_array(self, X: Any) -> tuple[NDArray[np.float64], list[Note]]:
         """The same as `encode`, as an array in row-major order."""
@@ -273,9 +257,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @property
     def variables_(self) -> list[str]:
         """All columns that were not dropped."""
-        names = getattr(self, "feature_names_in_", None)
-        names = _x_names(self.n_features_in_) if names is None else names
-        return [name for name in names if name not in self.drop]
+        return [n for n in column_names(self, self.n_features_in_) if n not in self.drop]
 
     @property
     def used_columns(self) -> list[str]:
@@ -284,17 +266,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
-        self._check_parameters(ValueError)
+        self._check_parameters()
         fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
         if not any(fitted):
             return
         if not all(fitted):
             raise ValueError("columns_, kept_ and notes_ go together")
-        kinds = NumberColumn | ScaledColumn | TextColumn
-        if not all(isinstance(column, kinds) for column in self.columns_):
-            raise ValueError("columns_ must be a list of encoded columns")
         width = sum(len(column.features) for column in self.columns_)
-        if self.kept_.dtype != bool or self.kept_.shape != (width,):
+        if self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} booleans")
         if repeated([column.name for column in self.columns_]):
             raise ValueError("names of columns repeat")
@@ -332,13 +311,16 @@ def name_columns(X: Any) -> pd.DataFrame:
     """A frame whose columns are named by their position, from an array of numbers or a frame."""
     if X.ndim != 2:
         raise InputError(f"an array must have two dimensions, but has {X.ndim}.")
+    names = [f"x{j}" for j in range(X.shape[1])]
     if isinstance(X, pd.DataFrame):
-        return X.set_axis(_x_names(X.shape[1]), axis=1)
-    return pd.DataFrame(X, columns=_x_names(X.shape[1]), copy=False)
+        return X.set_axis(names, axis=1)
+    return pd.DataFrame(X, columns=names, copy=False)
 
 
-def _x_names(width: int) -> list[str]:
-    return [f"x{j}" for j in range(width)]
+def warn_of(notes: Iterable[Note]) -> None:
+    """Warn the user of what is noted, one topic at a time."""
+    for line in note_lines(notes):
+        warn_user(line, TableWarning)
 
 
 def note_lines(notes: Iterable[Note]) -> list[str]:

@@ -7,38 +7,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from glob import escape, glob
-from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from stablepred._extras import require
-from stablepred._validation import warn_user
-from stablepred.exceptions import InputError, TableWarning
-from stablepred.tables.arrow import pa, parquet
-from stablepred.tables.encoder import note_lines
-from stablepred.tables.files import ParquetFile, TableFile, open_table
+from stablepred.exceptions import InputError
+from stablepred.tables.arrow import nw, pa, pc
+from stablepred.tables.encoder import warn_of
+from stablepred.tables.files import ParquetFile, open_table
 from stablepred.tables.learning import number_style
 from stablepred.tables.messages import listed
-from stablepred.tables.types import BOOLEANS, DOUBTFUL, LEADING_ZERO, NUMBER, match, to_text
-
-# What all values of a column must look like to be of a type.
-TYPES = {
-    "BIGINT": r"^[+-]?(0|[1-9]\d{0,17})$",
-    "DOUBLE": NUMBER["point"],
-    "BOOLEAN": f"^(?i:{'|'.join(BOOLEANS)})$",
-}
+from stablepred.tables.types import BOOLEANS, NUMBER, match, to_text
 
 
 @contextmanager
 def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """The table as a lazy frame of narwhals; of a CSV file no other columns need be read."""
-    nw = load_narwhals()
-    if isinstance(table, str | os.PathLike | TableFile):
-        with _duckdb_relation(table, columns) as relation:
-            yield nw.from_native(relation).lazy()
+    if isinstance(table, str | os.PathLike):
+        with _read_files(os.fspath(table), columns) as rows:
+            yield nw.from_native(rows).lazy()
         return
     try:
         frame = nw.from_native(table).lazy()
@@ -48,11 +37,6 @@ def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any
             f"pyarrow, DuckDB, Dask or PySpark, but is {type(table).__name__}."
         ) from error
     yield frame
-
-
-def load_narwhals() -> Any:
-    """The module, which comes with an extra."""
-    return require("narwhals", "counting the rows of a table")
 
 
 def predict_table(model: Any, table: Any) -> Any:
@@ -110,41 +94,30 @@ def predict_table(model: Any, table: Any) -> Any:
 
 
 @contextmanager
-def _duckdb_relation(table: Any, columns: Sequence[str] | None) -> Iterator[Any]:
-    """The rows of one or several files as DuckDB sees them."""
-    duckdb = require("duckdb", "counting the rows of a file")
-    files = [table] if isinstance(table, TableFile) else _open_files(os.fspath(table))
+def _read_files(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
+    """The file of this name, or else all that the name is a pattern of; Parquet by DuckDB."""
+    names = [path] if os.path.exists(path) else sorted(glob(path)) or [path]
+    files = [open_table(name) for name in names]
     _check_names(files)
+    if not isinstance(files[0], ParquetFile):
+        yield _read_text(files, columns)
+        return
+    duckdb = require("duckdb", "counting the rows of a file")
+    stored = zip(files[0].stored, files[0].columns, strict=True)
+    select = [f"{_quote(name)} AS {_quote(trimmed)}" for name, trimmed in stored]
     # Nothing is fetched from the network, and what does not fit in memory goes to the folder.
     with tempfile.TemporaryDirectory() as folder:
         settings = {"autoinstall_known_extensions": "false", "temp_directory": folder}
         with duckdb.connect(config=settings) as connection:
             connection.execute("SET enable_progress_bar = false")  # it would be printed to a file
             try:
-                yield _relation(connection, files, Path(folder) / "rows.parquet", columns)
+                # By their names: DuckDB would take these for patterns, and those of folders for
+                # data; and would give all files the types of the first, or stack them by position.
+                literal = [escape(os.path.abspath(file.source)) for file in files]
+                options = {"hive_partitioning": False, "union_by_name": True}
+                yield connection.read_parquet(literal, **options).project(", ".join(select))
             except duckdb.Error as error:
-                shown = table.path if isinstance(table, TableFile) else table
-                raise InputError(f"{shown} cannot be counted: {error}") from error
-
-
-def _open_files(path: str) -> list[TableFile]:
-    """The file of this name, or else all that the name is a pattern of."""
-    names = [path] if os.path.exists(path) else sorted(glob(path)) or [path]
-    return [open_table(name) for name in names]
-
-
-def _relation(connection: Any, files: Any, copy: Path, columns: Sequence[str] | None) -> Any:
-    if isinstance(files[0], ParquetFile):
-        paths = [file.source for file in files]
-        names = zip(files[0].stored, files[0].columns, strict=True)
-        select = [f"{quote(stored)} AS {quote(name)}" for stored, name in names]
-    else:
-        paths, select = [copy], _copy_text(files, copy, columns)
-    # By their names: DuckDB would take these for patterns, and those of folders for data; and
-    # would give all files the types of the first, or stack them by position.
-    literal = [escape(os.path.abspath(path)) for path in paths]
-    rows = connection.read_parquet(literal, hive_partitioning=False, union_by_name=True)
-    return rows.project(", ".join(select))
+                raise InputError(f"{path} cannot be counted: {error}") from error
 
 
 def _check_names(files: Sequence[Any]) -> None:
@@ -169,51 +142,34 @@ def _check_names(files: Sequence[Any]) -> None:
             )
 
 
-def _copy_text(files: Sequence[TableFile], copy: Path, columns: Sequence[str] | None) -> list[str]:
-    """Write the rows of CSV files to one Parquet file, and say how SQL types its columns.
-
-    They are read, trimmed and typed here and not by DuckDB, so that a file has the same values
-    whether its rows are counted or loaded.
-    """
+def _read_text(files: Sequence[Any], columns: Sequence[str] | None) -> Any:
+    """The rows of CSV files, typed as they are where rows are loaded."""
     names = [name for name in files[0].columns if columns is None or name in columns]
     names = names or files[0].columns[:1]  # none is there; the first has the number of rows
-    types = [list(TYPES) for _ in names]
-    examples: list[dict[int, str]] = [{} for _ in names]
-    schema = pa.schema([(f"c{k}", pa.large_string()) for k in range(len(names))])
-    with parquet.ParquetWriter(copy, schema) as writer:
-        for batch in chain.from_iterable(file.batches(names) for file in files):
-            text = [to_text(column) for column in batch.columns]
-            for k, values in enumerate(text):
-                valid = np.asarray(values.is_valid())
-                types[k] = [t for t in types[k] if match(values, TYPES[t])[valid].all()]
-                examples[k] = _find_examples(values) | examples[k]
-            writer.write_table(pa.table([v.dictionary_decode() for v in text], schema))
-    for name, found, fitting in zip(names, examples, types, strict=True):
-        if fitting[:1] == ["DOUBLE"]:
-            _check_doubles(pd.Series(list(found.values()), name=name))
-    return [
-        f"CAST(c{k} AS {next(iter(types[k]), 'VARCHAR')}) AS {quote(name)}"
-        for k, name in enumerate(names)
-    ]
+    schema = pa.schema([(name, pa.large_string()) for name in names])
+    batches = [batch for file in files for batch in file.batches(names)]
+    rows = pa.Table.from_batches(batches, schema)
+    return pa.table({name: _type(name, rows[name].combine_chunks()) for name in names})
 
 
-def _find_examples(text: Any) -> dict[int, str]:
-    """One string of each way in which a number may be written, by the number of the way."""
-    point, doubtful = match(text, r"\."), match(text, DOUBTFUL["."])
-    ways = [match(text, r"\d") & ~point, doubtful, point & ~doubtful, match(text, LEADING_ZERO)]
-    return {k: text[int(np.argmax(way))].as_py() for k, way in enumerate(ways) if way.any()}
-
-
-def _check_doubles(examples: pd.Series) -> None:
-    """Refuse numbers that can be read in two ways, and say what is assumed of others."""
+def _type(name: str, column: Any) -> Any:
+    """Strings as integers, fractions or booleans if all that are not missing are such."""
+    text = to_text(column)
+    strings, valid = text.dictionary_decode(), np.asarray(text.is_valid())
+    if match(text, r"^[+-]?(0|[1-9]\d{0,17})$")[valid].all():
+        return pc.cast(pc.utf8_ltrim(strings, "+"), pa.int64())
+    if match(text, f"^(?i:{'|'.join(BOOLEANS)})$")[valid].all():
+        return pc.cast(strings, pa.bool_())
+    if not match(text, NUMBER["point"])[valid].all():
+        return strings
     try:
-        _, _, notes = number_style(examples, to_text(examples))
+        _, numbers, notes = number_style(name, text)
     except InputError as error:
         raise InputError(re.sub(r"drop=\[.*?\]", "features=[...]", str(error))) from None
-    for line in note_lines(notes):
-        warn_user(line, TableWarning)
+    warn_of(notes)
+    return pa.array(numbers.values, mask=~valid)
 
 
-def quote(name: str) -> str:
+def _quote(name: str) -> str:
     """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'

@@ -4,7 +4,6 @@ The columns of a CSV file are read as text: what they are is decided over a whol
 encoder is fitted, and never again for a piece of new rows.
 """
 
-import difflib
 import gzip
 import os
 import re
@@ -22,7 +21,13 @@ import pandas as pd
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.arrow import arrow_csv, pa, parquet
 from stablepred.tables.dialect import check_width, detect_encoding, detect_separator
-from stablepred.tables.messages import FIRST_LINE, check_columns, has_data_names, unknown_column
+from stablepred.tables.messages import (
+    FIRST_LINE,
+    check_columns,
+    has_data_names,
+    nearest,
+    unknown_column,
+)
 
 # Bytes of CSV text per piece; no row may be longer.
 BLOCK = 16 << 20
@@ -39,6 +44,7 @@ class TableFile:
     ``format`` says what was found, and ``notes`` what was assumed on the way.
     """
 
+    source: Path  # where its bytes are
     copy: Any = None  # of a pipe, which can be read only once
 
     def __init__(self, path: Path, header: list[str], format: str) -> None:
@@ -69,12 +75,11 @@ class TableFile:
         self, columns: Sequence[str] | None = None, report: Report | None = None
     ) -> Iterator[Any]:
         """The rows as Arrow batches."""
-        indices = {name: k for k, name in enumerate(self.columns)}
         names = list(self.columns if columns is None else columns)
         for name in names:
-            if name not in indices:
+            if name not in self.columns:
                 raise unknown_column(name, self.columns, f"{self.path}: column")
-        chosen = [indices[name] for name in names]
+        chosen = [self.columns.index(name) for name in names]
         for arrays in self._read(chosen, report or (lambda share: None)):
             yield pa.record_batch(arrays, names=names)
 
@@ -100,12 +105,7 @@ class CsvFile(TableFile):
             self.notes.append(f"{path} has columns named {self.columns[0]!r}, ... {FIRST_LINE}")
 
     def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
-        odd: list[Any] = []
-
-        def remember(row: Any) -> str:
-            odd.append(row)
-            return "error"
-
+        odd: Any = []
         # In a file of one column an empty line after the header is a missing value.
         wide = len(self.header) > 1
         read = arrow_csv.ReadOptions(
@@ -118,7 +118,7 @@ class CsvFile(TableFile):
             delimiter=self.separator,
             newlines_in_values=True,
             ignore_empty_lines=wide,
-            invalid_row_handler=remember,
+            invalid_row_handler=lambda row: (odd.append(row), "error")[1],
         )
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=False,
@@ -158,8 +158,7 @@ class ParquetFile(TableFile):
     def __init__(self, path: Path, source: Path) -> None:
         self.source = source
         try:
-            metadata = parquet.read_metadata(source)
-            names, self.rows = metadata.schema.to_arrow_schema().names, metadata.num_rows
+            names = parquet.read_metadata(source).schema.to_arrow_schema().names
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{path} is a damaged Parquet file: {error}") from error
         # pandas writes its row labels as columns of such names.
@@ -187,28 +186,38 @@ class ParquetFile(TableFile):
             raise InputError(f"{self.path} is a damaged Parquet file: {error}") from error
 
 
-def open_table(path: str | os.PathLike[str]) -> TableFile:
-    """Find out what a table file is, CSV, gzip or Parquet, and its columns; a pipe is copied."""
+def open_table(path: str | os.PathLike[str], stream: Any = None) -> TableFile:
+    """Find out what a table file is, CSV, gzip or Parquet, and its columns.
+
+    A pipe is copied, and so is a ``stream`` of bytes, of which ``path`` is the name in messages.
+    """
     path = Path(path)
-    if not path.exists():
-        if address := re.match(r"([a-z][\w+.-]+):/", os.fspath(path)):  # may hold a password
-            raise InputError(
-                f"a table must be a file, but an address of {address[1]} was given. Read its rows "
-                "first, for instance by pandas.read_sql, or store them in a Parquet file."
-            )
-        raise InputError(f"there is no file {path}. {_similar_files(path)}")
-    if path.is_fifo():
-        copy = tempfile.NamedTemporaryFile(prefix="stablepred-")  # noqa: SIM115
+    if stream is None and path.is_fifo():
         with path.open("rb") as stream:
-            shutil.copyfileobj(stream, copy)
+            return open_table(path, stream)
+    if stream is not None:
+        copy = tempfile.NamedTemporaryFile(prefix="stablepred-")  # noqa: SIM115
+        shutil.copyfileobj(stream, copy)
         copy.flush()
         file = _open_file(path, Path(copy.name))
         file.copy = copy  # lives as long as the table
         return file
-    if not path.is_file():
+    if path.is_file():
+        return _open_file(path, path)
+    if path.exists():
         what = "a folder" if path.is_dir() else "a device, not a file"
         raise InputError(f"{path} is {what}; give a CSV or Parquet file.")
-    return _open_file(path, path)
+    if address := re.match(r"([a-z][\w+.-]+):/", os.fspath(path)):  # may hold a password
+        raise InputError(
+            f"a table must be a file, but an address of {address[1]} was given. Read its rows "
+            "first, for instance by pandas.read_sql, or store them in a Parquet file."
+        )
+    try:
+        names = [other.name for other in path.parent.iterdir() if other.is_file()]
+        advice = nearest(path.name, names) or "Check the name."
+    except OSError:
+        advice = f"There is no folder {path.parent} either."
+    raise InputError(f"there is no file {path}. {advice.strip()}")
 
 
 def _open_file(path: Path, source: Path) -> TableFile:
@@ -247,15 +256,6 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     for note in file.notes:
         warnings.warn(note, TableWarning, stacklevel=2)
     return file.read(columns)
-
-
-def _similar_files(path: Path) -> str:
-    try:
-        names = [other.name for other in path.parent.iterdir() if other.is_file()]
-    except OSError:
-        return f"There is no folder {path.parent} either."
-    close = difflib.get_close_matches(path.name, names, n=3)
-    return f"Did you mean {' or '.join(close)}?" if close else "Check the name."
 
 
 def _to_pandas(rows: Any) -> pd.DataFrame:

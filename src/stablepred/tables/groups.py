@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.tables.learning import number_style
-from stablepred.tables.messages import in_rows
 from stablepred.tables.types import Mask, format_value, kind_of, to_categories, to_numbers, to_text
 
 FEW = 10  # numbers with more different values than this are cut
@@ -24,6 +24,15 @@ class Groups:
 
     rows: dict[str, Mask]
     notes: list[str]
+
+    @property
+    def labels(self) -> NDArray[np.object_]:
+        """The name of each row's group, empty where it has none."""
+        (size,) = {len(rows) for rows in self.rows.values()}
+        found = np.full(size, "", dtype=object)
+        for name, rows in self.rows.items():
+            found[rows] = name
+        return found
 
 
 def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups:
@@ -63,7 +72,7 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
             notes.append(f"no rows in {name}")
     outside = int((~missing & ((index < 0) | (index > len(edges) - 2))).sum())
     if outside:
-        notes.append(f"outside the bins, left out: {in_rows(outside)}")
+        notes.append(f"outside the bins, left out: {count_noun(outside, 'row')}")
     return Groups(_with_missing(rows, missing), notes)
 
 
@@ -71,16 +80,16 @@ def _numbers(column: pd.Series) -> tuple[NDArray[np.float64] | None, list[str]]:
     """The values of a column of numbers, NaN where there is none; and what was assumed."""
     kind, notes = kind_of(column), list[str]()
     if kind == "number":
-        numbers = to_numbers(column, "point")
+        numbers = to_numbers(column)
     elif kind != "text" or isinstance(column.dtype, pd.CategoricalDtype):
         return None, []
     else:
-        style, numbers, found = number_style(column, to_text(column))
+        style, numbers, found = number_style(str(column.name), to_text(column))
         if not style:
             return None, []
         notes = [f"read as fractions: {note}" for note in found if note.topic == "decimals"]
     if numbers.strays.any():
-        rows = in_rows(int(numbers.strays.sum()))
+        rows = count_noun(int(numbers.strays.sum()), "row")
         notes.append(f"not finite numbers, in group {MISSING}: {rows}, e.g. {numbers.example!r}")
     return np.where(numbers.finite, numbers.values, np.nan), notes
 

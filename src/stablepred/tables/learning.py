@@ -1,15 +1,16 @@
 """How the columns of a table are encoded: learned from all of its rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
-from stablepred.tables.columns import Column, NumberColumn, TextColumn
-from stablepred.tables.messages import Note, in_rows, shorten
-from stablepred.tables.scaled import check_size, distinct_values, learn_scaled
+from stablepred.tables.columns import Column, NumberColumn, ScaledColumn, TextColumn, check_size
+from stablepred.tables.messages import Note, shorten
 from stablepred.tables.types import (
     BOOLEANS,
     LEADING_ZERO,
@@ -22,6 +23,7 @@ from stablepred.tables.types import (
     date_share,
     find_style,
     match,
+    parse_numbers,
     to_categories,
     to_numbers,
     to_text,
@@ -29,6 +31,8 @@ from stablepred.tables.types import (
 
 Learned = tuple[Column | None, list[Note]]
 
+# Share of the training rows on each side that is not the bulk of the numbers.
+TAIL = 0.01
 # A text value in a smaller share of the rows is counted together with the others like it where
 # numbers are cut; else one in fewer rows, and all but the most frequent ones.
 RARE = 0.01
@@ -55,20 +59,20 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
         return None, [_constant(name)]
     if kind != "text":
         style = "boolean" if kind == "boolean" else "point"
-        return _learn_numbers(column, style, to_numbers(column, style), count, dichotomize)
+        return _learn_numbers(column, style, to_numbers(column), count, dichotomize)
     text = to_text(column)
     # A word that is taken for a missing value is told.
     words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
     word = next(filter(None, (str(value).strip() for value in words)), "")
     if not isinstance(column.dtype, pd.CategoricalDtype):
-        style, numbers, notes = number_style(column, text, count)
+        style, numbers, notes = number_style(name, text, count)
         if style:
             learned, more = _learn_numbers(column, style, numbers, count, dichotomize, word)
             return learned, notes + more
     found = to_categories(text, count)
     distinct = {value.lower() for value in found.values}
     if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
-        numbers = to_numbers(column, "boolean", text)
+        numbers = parse_numbers(text, "boolean")
         return _learn_numbers(column, "boolean", numbers, count, dichotomize, word)
     if date_share(found) >= DATES:
         raise date_error(name, found.values[0])
@@ -76,12 +80,12 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
 
 
 def number_style(
-    column: pd.Series, text: Any, count: FloatArray | None = None
+    name: str, text: Any, count: FloatArray | None = None
 ) -> tuple[str, Numbers, list[Note]]:
     """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
-    name, style = str(column.name), find_style(text)
-    found = to_numbers(column, style, text)
-    count = np.ones(len(column)) if count is None else count
+    style = find_style(text)
+    found = parse_numbers(text, style)
+    count = np.ones(len(found.values)) if count is None else count
     distinct, _ = distinct_values(np.where(found.finite, found.values, np.nan), count)
     words, numbers = count[found.strays & ~np.isinf(found.values)].sum(), count[found.finite].sum()
     few = words and numbers < NUMBER_SHARE * (numbers + words)
@@ -121,7 +125,7 @@ def _learn_numbers(
     distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
     missing = bool(absent.any())
     if dichotomize is None:
-        missing = _is_frequent(count[absent].sum(), count.sum())
+        missing = count[absent].sum() >= max(FEW, MISSING * count.sum())
     if len(distinct) + missing < 2 or not len(distinct):
         return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
     notes = []
@@ -136,7 +140,7 @@ def _learn_numbers(
         return NumberColumn(name, style, None, 0.0, False, True), notes
     if dichotomize is None:
         imputed = bool(absent.any()) and not missing
-        return learn_scaled(name, style, distinct, share, missing, imputed), notes
+        return _learn_scaled(name, style, distinct, share, missing, imputed), notes
     if np.array_equal(distinct, [0.0, 1.0]):
         return NumberColumn(name, style, 0.5, 0.0, True, missing), notes
     cutter = Dichotomizer(strategy=dichotomize)
@@ -147,9 +151,45 @@ def _learn_numbers(
     return NumberColumn(name, style, cut, tolerance, False, missing), notes
 
 
-def _is_frequent(missing: float, rows: float) -> bool:
-    """Whether so many values are missing that it is a feature of its own."""
-    return missing >= max(FEW, MISSING * rows)
+def _learn_scaled(
+    name: str, style: str, values: FloatArray, share: FloatArray, missing: bool, imputed: bool
+) -> ScaledColumn:
+    """Learn how to encode numbers from two or more distinct values and their shares of the rows."""
+    least, most = float(values[0]), float(values[-1])
+    # The smallest values that at least these shares of the rows do not exceed.
+    reached = np.cumsum(share) + 1e-9
+    low, high = (float(values[np.argmax(reached >= q)]) for q in (TAIL, 1 - TAIL))
+    if least == 0 and most == 1 and len(values) == 2:
+        ones = float(share[1])
+        return ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, ones, 1, True, imputed)
+    unit = moments(values, share)[1]
+    column = ScaledColumn(name, style, missing, least, most, low, high, unit)
+    mean, sd = moments(column.bound(values), share)
+    return replace(column, mean=mean, sd=sd, imputed=imputed)
+
+
+def distinct_values(values: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The different numbers, sorted, and the share of the rows with each; NaN is left out.
+
+    What is computed from them depends neither on the order of the rows nor on whether a row is
+    there twice or counts twice.
+    """
+    known = ~np.isnan(values)
+    values, count = values[known] + 0.0, count[known]  # no negative zero
+    if (count == 1).all():
+        found, rows = np.unique(values, return_counts=True)
+        return found, rows / max(1, len(values))
+    found, index = np.unique(values, return_inverse=True)
+    rows = np.bincount(index, count, minlength=len(found))
+    return found, rows / rows.sum()
+
+
+def moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
+    """Mean, and standard deviation or the smallest number above zero."""
+    mean = float((share * values).sum())
+    far = float(np.abs(values - mean).max())  # squares of tiny numbers are zero
+    sd = far * float(np.sqrt((share * ((values - mean) / (far or 1.0)) ** 2).sum()))
+    return mean, max(sd, float(np.finfo(np.float64).tiny))
 
 
 def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> Learned:
@@ -168,7 +208,7 @@ def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> 
     if few.sum() < 2:
         few[:] = False
     if size >= ID_LEAST and (size > ID_SHARE * counts.sum() or few.all()):
-        rows = in_rows(int(counts.sum()))
+        rows = count_noun(int(counts.sum()), "row")
         return None, [Note("text id", name, f"{size:,} different values in {rows}")]
     values = np.array(found.values, dtype=object)
     levels, rare = values[~few].tolist(), values[few].tolist()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 
 A_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
@@ -67,11 +68,6 @@ def listed(names: Sequence[Any], most: int = 20) -> str:
     return ", ".join(map(str, names[:most])) + more
 
 
-def in_rows(rows: int) -> str:
-    """How many rows, in words."""
-    return f"{rows:,} row" if rows == 1 else f"{rows:,} rows"
-
-
 def shorten(text: str, most: int = 30) -> str:
     """A string for a message."""
     return text if len(text) <= most else text[: most - 3] + "..."
@@ -88,7 +84,7 @@ class Note:
     example: str = ""
 
     def __str__(self) -> str:
-        parts = [self.detail, in_rows(self.rows) if self.rows else ""]
+        parts = [self.detail, count_noun(self.rows, "row") if self.rows else ""]
         parts.append(f"e.g. {shorten(self.example)!r}" if self.example else "")
         detail = ", ".join(filter(None, parts))
         return f"{self.column} ({detail})" if detail else self.column

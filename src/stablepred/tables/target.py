@@ -3,17 +3,16 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
-from stablepred.tables.columns import STYLES
-from stablepred.tables.messages import in_rows, listed, not_two_values, shorten
-from stablepred.tables.scaled import check_size
+from stablepred.tables.columns import STYLES, check_size
+from stablepred.tables.messages import listed, not_two_values, shorten
 from stablepred.tables.types import (
     BOOLEANS,
     NUMBER,
@@ -49,12 +48,7 @@ class Target:
                 f"target {str(column.name)!r} must be {self.negative!r} or {self.positive!r} as in "
                 f"training, but has {_examples(odd)}. Recode it, or name another target."
             )
-        ones = np.array([value == self.positive for value in found.values], dtype=np.int64)
-        return ones[found.codes]
-
-    def decode(self, positive: NDArray[np.bool_]) -> NDArray[np.object_]:
-        """Predictions as the values that the column has."""
-        return np.array([self.negative, self.positive], dtype=object)[positive.astype(np.intp)]
+        return (np.array(found.values) == self.positive).astype(np.int64)[found.codes]
 
     def check_stored(self) -> None:
         """Raise ValueError unless there are two values."""
@@ -81,10 +75,6 @@ class ClassTarget:
             )
         return np.array(found.values, dtype=object)[found.codes]
 
-    def decode(self, labels: NDArray[Any]) -> NDArray[Any]:
-        """Predictions as they are."""
-        return labels
-
     def check_stored(self) -> None:
         """Raise ValueError unless there are more than two values."""
         if len(set(self.values)) < max(3, len(self.values)):
@@ -106,10 +96,6 @@ class NumberTarget:
         if not found.finite.all():
             raise missing_target(str(column.name), ~found.finite, found.example)
         return found.values
-
-    def decode(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Predictions as they are."""
-        return numbers
 
     def check_stored(self) -> None:
         """Raise ValueError unless the style is known."""
@@ -191,7 +177,7 @@ def missing_target(name: str, rows: Mask, example: str = "", how: str = "") -> I
     """The error for rows without an outcome."""
     found = f"is {shorten(example)!r}, no finite number, or missing" if example else "is missing"
     return InputError(
-        f"target {name!r} {found} in {in_rows(int(rows.sum()))} (the first is data row "
+        f"target {name!r} {found} in {count_noun(int(rows.sum()), 'row')} (the first is data row "
         f"{int(np.argmax(rows)) + 1}). Fill it in, or leave such rows out{how}."
     )
 

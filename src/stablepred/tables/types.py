@@ -269,17 +269,18 @@ def check_new_numbers(text: Any, style: str, name: str) -> None:
         )
 
 
-def to_numbers(column: pd.Series, style: str, text: Any = None) -> Numbers:
-    """Any column as numbers; text, which may be given, is read in the given style."""
-    if kind_of(column) in ("number", "boolean"):
-        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-        precision = PRECISION.get(str(column.dtype).lower(), 0.0)
-        if precision:
-            values = _widen(values, np.float16 if precision == PRECISION["float16"] else np.float32)
-        strays = np.isinf(values)
-        example = str(values[strays][0]) if strays.any() else ""
-        return Numbers(values, strays, example, precision)
-    text = to_text(column) if text is None else text
+def to_numbers(column: pd.Series) -> Numbers:
+    """A column of numbers or booleans in double precision."""
+    values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    precision = PRECISION.get(str(column.dtype).lower(), 0.0)
+    if precision:
+        values = _widen(values, np.float16 if precision == PRECISION["float16"] else np.float32)
+    strays = np.isinf(values)
+    return Numbers(values, strays, str(values[strays][0]) if strays.any() else "", precision)
+
+
+def parse_numbers(text: Any, style: str) -> Numbers:
+    """What `to_text` gives as numbers, read in the given style."""
     values = np.append(_parse(text.dictionary, style), np.nan)[_codes(text)]
     strays = ~np.isfinite(values) & (_codes(text) >= 0)
     example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
@@ -305,10 +306,11 @@ def _widen(values: FloatArray, short: type[np.floating[Any]]) -> FloatArray:
 
 def read_numbers(column: pd.Series, style: str) -> Numbers:
     """New values of a column that was read in the given style in training."""
-    text = to_text(column) if check_kind(column) == "text" else None
-    if text is not None:
-        check_new_numbers(text, style, str(column.name))
-    return to_numbers(column, style, text)
+    if check_kind(column) in ("number", "boolean"):
+        return to_numbers(column)
+    text = to_text(column)
+    check_new_numbers(text, style, str(column.name))
+    return parse_numbers(text, style)
 
 
 def _parse(distinct: Any, style: str) -> FloatArray:
