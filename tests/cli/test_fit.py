@@ -6,7 +6,7 @@ import pytest
 
 from stablepred import load
 from stablepred.cli.fit import _describe_use
-from stablepred.cli.guard import in_options
+from stablepred.cli.screen import in_options
 from stablepred.data import SyntheticWorld
 
 ARGUMENTS = ("--target", "bought", "--method", "lr")

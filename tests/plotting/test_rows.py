@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from stablepred.html.figures import NEUTRAL
+from stablepred.html.page import NEUTRAL
 from stablepred.plotting.rows import (
     BASELINES,
     NAME_WIDTH,

@@ -8,8 +8,16 @@ from html_reader import HOSTILE, read
 
 from stablepred._text import label
 from stablepred.exceptions import InputError
-from stablepred.html.figures import inline_svg, make_figure
-from stablepred.html.page import Page, Section, Table, render, table_of, write_page
+from stablepred.html.page import (
+    Page,
+    Section,
+    Table,
+    inline_svg,
+    make_figure,
+    render,
+    table_of,
+    write_page,
+)
 from stablepred.plotting.rows import MODEL, QUIET, Display, Marks, draw_rows
 
 

@@ -24,7 +24,7 @@ LOOKS: dict[str, Any] = {"rich_markup_mode": "markdown", "pretty_exceptions_enab
 
 def load_command(name: str) -> Any:
     """Import a command from the module of its name."""
-    from stablepred.cli.guard import guard
+    from stablepred.cli.screen import guard
 
     single = typer.Typer(add_completion=False, **LOOKS)
     function = getattr(import_module(f"stablepred.cli.{name}"), name)

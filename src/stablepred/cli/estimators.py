@@ -6,8 +6,8 @@ from typing import Any
 from sklearn.linear_model import LogisticRegression
 
 import stablepred as sp
-from stablepred.cli.guard import parse_value
 from stablepred.cli.options import Method
+from stablepred.cli.screen import parse_value
 from stablepred.exceptions import InputError
 from stablepred.search import StableSearchCV
 from stablepred.tables.messages import nearest

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import FAILED_CHECK, warnings_as_lines
-from stablepred.cli.screen import say, show_table, working
+from stablepred.cli.screen import FAILED_CHECK, say, show_table, warnings_as_lines, working
 
 
 def evaluate(

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import describe, warnings_as_lines
-from stablepred.cli.screen import say, show_table, working
+from stablepred.cli.screen import describe, say, show_table, warnings_as_lines, working
 
 SHOWN = 15  # features in the printed table
 EFFECT = "{effect:+.3f}|{low:+.3f} to {high:+.3f}"

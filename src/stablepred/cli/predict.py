@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from stablepred.cli import options
-from stablepred.cli.guard import warnings_as_lines
-from stablepred.cli.screen import progress, say
+from stablepred.cli.screen import progress, say, warnings_as_lines
 
 
 def predict(

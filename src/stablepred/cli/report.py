@@ -7,8 +7,7 @@ import typer
 
 from stablepred._extras import require
 from stablepred.cli import options
-from stablepred.cli.guard import warnings_as_lines
-from stablepred.cli.screen import say, working
+from stablepred.cli.screen import say, warnings_as_lines, working
 
 
 def report(

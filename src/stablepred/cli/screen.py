@@ -1,17 +1,38 @@
-"""What commands print: lines and tables on standard output, progress on standard error."""
+"""What commands print, on standard output and error, and how they end when something goes wrong."""
 
+import ast
+import errno
 import io
 import os
+import re
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from pathlib import Path
 from typing import Any
 
+import typer
 from rich import box
 from rich.console import Console
 from rich.progress import Progress, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+
+from stablepred.cli import options
+
+FAILED_CHECK = 1
+BAD_INPUT = 2
+BROKEN_PIPE = 141
+
+# Parameters of functions for tables that are options here, and a value as Python writes it.
+OPTIONS = ("drop", "positive", "overlap", "target", "bins", "by", "force", "skip_missing_target")
+TEXT = r"'[^']*'|\"[^\"]*\""
+VALUE = rf"\[(?:{TEXT}|[^\]'\"])*\]|{TEXT}|[\w.+-]*\w"
 
 
 class NoReader(io.StringIO):
@@ -64,3 +85,124 @@ def working(what: str) -> AbstractContextManager[Any]:
     """A spinner on a terminal, for work whose length is not known."""
     console = Console(stderr=True)
     return console.status(what) if console.is_terminal else nullcontext()
+
+
+def guard(command: Callable[..., None]) -> Any:
+    """Let a command end with one plain message and exit code 2 on bad input.
+
+    It gets the option --debug, which shows a traceback as well. Where its output is standard
+    output, messages go to standard error.
+    """
+
+    @wraps(command)
+    def guarded(*, debug: bool, **arguments: Any) -> None:
+        output = arguments["output"] if "force" in arguments else None
+        before = _stamp(output)
+        try:
+            with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
+                command(**arguments)
+        except typer.Exit:
+            raise
+        except BrokenPipeError:
+            forget_reader()
+        except (Exception, KeyboardInterrupt) as error:
+            if debug:
+                traceback.print_exc()
+            message = in_options(describe(error))
+            if output is not None and isinstance(error, OSError | KeyboardInterrupt):
+                unchanged = _stamp(output) == before
+                message += " Nothing was written." if unchanged else f" {output} was written."
+            print(f"error: {message}", file=sys.stderr)
+            raise typer.Exit(BAD_INPUT) from None
+        if isinstance(sys.stdout, NoReader):
+            raise typer.Exit(BROKEN_PIPE)
+
+    own = list(signature(command).parameters.values())
+    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=options.Debug)
+    vars(guarded)["__signature__"] = Signature([*own, debug])
+    return guarded
+
+
+def _stamp(path: Path | None) -> object:
+    """What changes when a file or folder is replaced."""
+    return path and path.exists() and (path.stat().st_ino, path.stat().st_mtime_ns)
+
+
+def describe(error: BaseException) -> str:
+    """What went wrong, and what to do about it."""
+    from stablepred.exceptions import InputError
+
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted."
+    if isinstance(error, InputError | options.UsageError):
+        return str(error)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return "the disk is full; free some space and run it again."
+    if isinstance(error, PermissionError):
+        return f"no permission for {error.filename}; name another path."
+    if isinstance(error, OSError):
+        return f"{str(error).rstrip('.')}."
+    if isinstance(error, MemoryError):
+        return "not enough memory. Leave columns out with --drop, or take fewer rows."
+    if isinstance(error, ValueError):
+        return f"{error} (--debug shows where)"
+    return f"{type(error).__name__}: {error}. This should not happen; --debug shows where."
+
+
+def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str:
+    """A message of the library in words of the command line.
+
+    Parameters of Python become options: ``drop=['a b']`` is ``--drop 'a b'``. ``parameters`` maps
+    those of estimators to the option that sets them; ``raise tol`` names one without a value.
+    """
+    parameters = parameters or {}
+
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], parse_value(match[2])
+        if name in parameters:
+            return f"{parameters[name]} {shlex.quote(f'{name}={value}')}"
+        if name == "bins" and isinstance(value, list):
+            return f"--bins {','.join(map(str, value))}"
+        values = value if isinstance(value, list) else [value]
+        words = ["" if value is True else f" {shlex.quote(str(value))}" for value in values]
+        return " ".join(f"--{name.replace('_', '-')}{word}" for word in words)
+
+    names = "|".join([*OPTIONS, *parameters])
+    found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)
+    bare = [f"{parameters[name]} {name}=..." for name in dict.fromkeys(found) if name in parameters]
+    method = r"\b(use) (?:a regressor such as )?Stable(?:Classifier|Regressor)\b"
+    message = re.sub(method, r"\1 --method stable", message, flags=re.I)
+    message = re.sub(r"(?<!-)\b(?:the )?bins(?= cut| must| out|\.$)", "--bins", message)
+    message = re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
+    return f"{message} ({', '.join(bare)})" if bare else message
+
+
+def parse_value(text: str) -> object:
+    """A Python literal, or else the text as a string."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+@contextmanager
+def warnings_as_lines(parameters: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Print the warnings about data and fit of a block as plain lines when it is over, each once.
+
+    They, and an error that ends the block, name options where the library names ``parameters``.
+    Commands print warnings about tables themselves; those of other libraries do not concern users.
+    """
+    from stablepred.exceptions import InputError, TableWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        for kind in (UserWarning, RuntimeWarning):
+            warnings.simplefilter("always", kind)
+        warnings.simplefilter("ignore", TableWarning)
+        try:
+            yield
+        except InputError as error:
+            raise type(error)(in_options(str(error), parameters)) from error
+        finally:
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                say(f"warning: {in_options(message, parameters)}")

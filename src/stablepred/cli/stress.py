@@ -1,8 +1,7 @@
 """``stablepred stress``: which features a model must be able to trust."""
 
 from stablepred.cli import options
-from stablepred.cli.guard import warnings_as_lines
-from stablepred.cli.screen import say, show_table, working
+from stablepred.cli.screen import say, show_table, warnings_as_lines, working
 
 SHOWN = 15  # features in the printed table
 ROW = "{agreement:.2f}|{worst:.3f}|{low:.3f} to {high:.3f}|{worst_rate:g}|{stability:.3f}"

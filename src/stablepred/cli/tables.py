@@ -13,9 +13,8 @@ import pandas as pd
 
 import stablepred
 from stablepred._text import count_noun
-from stablepred.cli.guard import warnings_as_lines
 from stablepred.cli.options import STANDARD
-from stablepred.cli.screen import progress, say, working
+from stablepred.cli.screen import progress, say, warnings_as_lines, working
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic

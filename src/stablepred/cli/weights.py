@@ -6,8 +6,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from stablepred.cli import options
-from stablepred.cli.guard import warnings_as_lines
-from stablepred.cli.screen import say, working
+from stablepred.cli.screen import say, warnings_as_lines, working
 
 
 def weights(

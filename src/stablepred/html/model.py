@@ -8,10 +8,8 @@ import pandas as pd
 from stablepred._text import count_noun, join_words, label, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts
-from stablepred.html.figures import make_figure
-from stablepred.html.page import Block, Format, Section, Table, table_of
-from stablepred.plotting.balance import BalanceDisplay
-from stablepred.plotting.effects import VariableEffectsDisplay
+from stablepred.html.page import Block, Format, Section, Table, make_figure, table_of
+from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
 
 WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed

@@ -9,9 +9,8 @@ from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import methods_title
-from stablepred.html.figures import make_figure
 from stablepred.html.model import balance_section, run_section, variables_section
-from stablepred.html.page import Block, Format, Page, Section, table_of
+from stablepred.html.page import Block, Format, Page, Section, make_figure, table_of
 from stablepred.plotting.errors import EnvironmentErrorsDisplay
 from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 

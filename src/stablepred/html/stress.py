@@ -6,9 +6,8 @@ import pandas as pd
 
 from stablepred._text import error_name, interval, label, number, percent
 from stablepred.evaluation.stress import StressReport
-from stablepred.html.figures import make_figure
 from stablepred.html.model import run_section
-from stablepred.html.page import Block, Figure, Page, Section, table_of
+from stablepred.html.page import Block, Figure, Page, Section, make_figure, table_of
 from stablepred.plotting.rows import MOST_ROWS, QUIET, ROLES, Display, Marks, draw_rows
 
 

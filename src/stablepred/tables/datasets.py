@@ -40,19 +40,13 @@ class Source:
     openml_id: int | None = None
     licence: str = "CC BY 4.0"
 
-    @classmethod
-    def from_toml(cls, entry: dict[str, Any]) -> "Source":
-        """Strings with commas become tuples."""
-        lists = {
-            name: tuple(" ".join(part.split()) for part in value.split(","))
-            for name, value in entry.items()
-            if str(cls.__dataclass_fields__[name].type).startswith("tuple")
-        }
-        return cls(**entry | lists | {"citation": " ".join(entry["citation"].split())})
+
+def _source_of(entry: dict[str, Any]) -> Source:
+    return Source(**entry | {k: tuple(v) for k, v in entry.items() if isinstance(v, list)})
 
 
 _ENTRIES = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
-DATASETS = MappingProxyType({name: Source.from_toml(entry) for name, entry in _ENTRIES.items()})
+DATASETS = MappingProxyType({name: _source_of(entry) for name, entry in _ENTRIES.items()})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

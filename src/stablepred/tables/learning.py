@@ -55,8 +55,6 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
     all.
     """
     name, kind = str(column.name), check_kind(column)
-    if kind == "date":  # all missing
-        return None, [_constant(name)]
     if kind != "text":
         style = "boolean" if kind == "boolean" else "point"
         return _learn_numbers(column, style, to_numbers(column), count, dichotomize)

@@ -98,20 +98,19 @@ class Numbers:
 
 def kind_of(column: pd.Series) -> str:
     """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column."""
-    dtype = column.dtype
+    dtype, kinds = column.dtype, pd.api.types
     if isinstance(dtype, pd.CategoricalDtype):  # text, whatever the categories, but for dates
         categories = pd.Series(dtype.categories, name=column.name)
-        return "date" if kind_of(categories) == "date" else "text"
-    if pd.api.types.is_bool_dtype(dtype):
+        return "date" if kind_of(categories) == "date" and column.notna().any() else "text"
+    if kinds.is_bool_dtype(dtype):
         return "boolean"
-    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_complex_dtype(dtype):
+    if kinds.is_numeric_dtype(dtype) and not kinds.is_complex_dtype(dtype):
         return "number"
-    if pd.api.types.is_string_dtype(dtype) and not pd.api.types.is_object_dtype(dtype):
+    if kinds.is_string_dtype(dtype) and not kinds.is_object_dtype(dtype):
         return "text"
-    found = pd.api.types.infer_dtype(column, skipna=True)
-    if found == "mixed" and column.dropna().map(lambda value: isinstance(value, SCALARS)).all():
-        return "text"
-    if column.isna().all():
+    found = kinds.infer_dtype(column, skipna=True)
+    is_mixed = found == "mixed" and column.dropna().map(lambda v: isinstance(v, SCALARS)).all()
+    if is_mixed or column.isna().all():
         return "text"
     if found in INFERRED:
         return INFERRED[found]
@@ -124,7 +123,7 @@ def kind_of(column: pd.Series) -> str:
 def check_kind(column: pd.Series) -> str:
     """What `kind_of` says; dates are refused."""
     kind = kind_of(column)
-    if kind == "date" and column.notna().any():
+    if kind == "date":
         raise date_error(str(column.name), str(column.dropna().iloc[0]))
     return kind
 
@@ -168,13 +167,10 @@ def _strings(column: pd.Series) -> Any:
 
 def format_value(value: Any) -> str | None:
     """One value as text: 1.0 as ``1``, None and NaN as nothing."""
-    if value is None or value is pd.NA or value is pd.NaT:
+    if value is None or value is pd.NA or value is pd.NaT or value != value:
         return None
-    if isinstance(value, float | np.floating):
-        if np.isnan(value):
-            return None
-        return str(int(value)) if value.is_integer() else str(value)
-    return str(value)
+    is_whole = isinstance(value, float | np.floating) and value.is_integer()
+    return str(int(value)) if is_whole else str(value)
 
 
 def to_categories(text: Any, weight: FloatArray | None = None) -> Categories:
