@@ -68,6 +68,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "stablepred"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -79,15 +80,12 @@ html_theme_options = {
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {
-    "index": [],
-    "start": [],
-    "when-to-use": [],
-    "faq": [],
-    "glossary": [],
-    "changelog": [],
-    "evidence": [],
-}
+# Pages that stand alone have no others beside them.
+html_sidebars = dict.fromkeys(
+    ("index", "start", "when-to-use", "faq", "glossary", "evidence")
+    + ("changelog", "code-of-conduct", "contributing", "security"),
+    [],
+)
 
 
 def is_ours(app, what, name, obj, skip, options):
