@@ -81,11 +81,10 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 # Pages that stand alone have no others beside them.
-html_sidebars = dict.fromkeys(
-    ("index", "start", "when-to-use", "faq", "glossary", "evidence")
-    + ("changelog", "code-of-conduct", "contributing", "security"),
-    [],
+ALONE = (
+    "index start when-to-use faq glossary evidence changelog code-of-conduct contributing security"
 )
+html_sidebars = {name: [] for name in [*ALONE.split(), "code-of-conduct"]}
 
 
 def is_ours(app, what, name, obj, skip, options):

@@ -22,7 +22,7 @@ from stablepred.io.save import storable
 
 @storable
 class AnchorRegressor(LinearRegressor, BaseEstimator):
-    """Least squares that bounds the error under shifts as seen between environments, and larger.
+    """Least squares that limits the error under larger shifts of the kind between environments.
 
     Parameters
     ----------

@@ -152,7 +152,7 @@ def compare(
         boosting, stable, gbr, dgbr, dlr, gbr_paper, dgbr_paper, dwr, srdo, dro_chi2, dro_cvar,
         dro_kl, group_dro; and for a number constant, ols, lasso, boosting, stable, gbr, dwr, srdo,
         dro_chi2, dro_cvar, dro_kl, anchor. They get the columns as a `TableEncoder` encodes them;
-        estimators of a mapping get X as it is. All that the data allow if not given.
+        estimators of a mapping get X as it is. By default, all that the data allow.
     environment : array-like, optional
         Labels of the training environments, one for every row of a single ``train``.
     leave_one_out : bool

@@ -156,7 +156,8 @@ def explain_drop(
     model : object
         A fitted model, as in `environment_errors`.
     a, b : Environment or tuple (X, y)
-        The table where it was trained, say, and the one where it does worse; columns of any kind.
+        Rows like those of training, but not the training rows themselves, and rows on which the
+        model does worse; columns of any kind.
     error : {"rmse", "brier", "log_loss", "zero_one"}
         The mean loss that is split; of RMSE the mean squared error.
     level, n_bootstrap, random_state : float, int, seed

@@ -148,7 +148,7 @@ def environment_errors(
 
 
 def average_error(errors: Errors) -> float:
-    """Mean of the errors over the environments (eq. 1)."""
+    """Mean of the errors over the environments (eq. 1): of what `environment_errors` returns."""
     return float(_error_values(errors).mean())
 
 

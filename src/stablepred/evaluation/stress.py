@@ -113,7 +113,7 @@ def stress_test(
 
     For each feature in turn rows are resampled so that it agrees with the outcome in a share r of
     the rows of both classes, for r = .1 ... .9, from opposing the outcome to following it.
-    Features that go with it in the data go with it here; P(y) stays. No training and no second
+    Features that depend on it change with it; P(y) stays the same. Neither training nor a second
     table is needed.
     The classes of a numeric outcome are above and not above its median.
 

@@ -84,7 +84,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
     ) -> Self:
         """Judge the variables; parameters as in :meth:`StableClassifier.fit`.
 
-        Strings, booleans and few different integers are classes; other numbers are a number.
+        Strings, booleans and integers with few distinct values are classes; all else is a number.
         """
         check_screening_parameters(self)
         rows = read_rows(self, X, y, sample_weight, environment, groups)

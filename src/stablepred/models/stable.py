@@ -210,7 +210,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         A constant and logistic regression (ridge regression of a number) on the same rows, with
         which reports compare the model.
     encoder_ : TableEncoder
-        Makes numbers of the columns of ``X``.
+        Encodes the columns of ``X`` as numbers.
     columns_ : ndarray of int
         Which of the encoder's columns ``estimator_`` uses, in its order.
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.

@@ -32,7 +32,7 @@ class PatternCounts:
     y : ndarray of shape (n_patterns,) or None
         The outcome, as it is in the table; None where no target was named.
     count : ndarray of shape (n_patterns,)
-        Rows of the table that are like this one.
+        How many rows of the table are equal to this one.
     dichotomizer : Dichotomizer or None
         Where the columns were cut; None where they were not.
     """
@@ -62,7 +62,7 @@ def count_patterns(
     features : sequence of str, optional
         The columns to use, of numbers or booleans, none missing; all but the target by default.
     dichotomize : {None, "mean", "median"}, default=None
-        Where columns are cut into 0/1, as by `Dichotomizer`; None keeps them. For the median the
+        Where columns are cut into 0/1, as by `Dichotomizer`; None keeps them. For the median, the
         distinct values of a column are fetched.
 
     Returns

@@ -88,7 +88,7 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
         ``stablepred.data.DATASETS`` says what they are.
     path : path-like, optional
         The file, plain or with ``.gz``, or its folder. Without it the folder in
-        ``STABLEPRED_DATA`` is searched, then the cache, then OpenML is asked.
+        ``STABLEPRED_DATA`` is searched, then the cache; else it is downloaded from OpenML.
 
     Returns
     -------

@@ -45,9 +45,9 @@ class TableModel:
     Attributes
     ----------
     encoder : TableEncoder
-        Makes features of the rows.
+        Encodes the rows as features.
     target : Target, ClassTarget or NumberTarget
-        The outcome column; of two values which one is 1.
+        The outcome column, and which of two values is 1.
     estimator : classifier or regressor
         Fitted on the features, with the outcome as 0/1, as classes or as a number.
     rows : int
@@ -302,21 +302,21 @@ def fit_table(
     target : str
         The outcome column: two values or several classes, or for a regressor a number.
     estimator : classifier with ``predict_proba``, or regressor
-        It is fitted on what `TableEncoder` makes of the columns, or on columns of numbers and
-        categories if it has ``takes_tables = True``. Two values are 0/1 for it, classes are as they
-        are written. Of a search the best estimator is kept.
+        Fitted on the columns as `TableEncoder` encodes them, or as numbers and categories if it
+        has ``takes_tables = True``; on two values as 0/1, on several classes as they are written.
+        Of a search, the best estimator is kept.
     drop : sequence of str, default=()
         Columns to leave out.
     positive : str, optional
-        The value of the target that is 1; the last in sorted order if not given.
+        The value of the target to predict (1); by default the last in sorted order.
     overlap : float, optional
         As in `TableEncoder`.
     skip_missing_target : bool, default=False
-        Leave rows out in which the target is missing, which is an error otherwise.
+        Leave out rows in which the target is missing; otherwise they are an error.
     environment : str, optional
         The column that tells the training environments apart, for an estimator that takes
-        ``environment`` in ``fit``. It is no feature; numbers with many values are cut at their
-        quartiles.
+        ``environment`` in ``fit``. It is not used as a feature; numbers with many values are cut at
+        their quartiles.
 
     Returns
     -------

@@ -1,8 +1,4 @@
-"""Worlds of numbers with a numeric outcome, as the field after the paper uses them.
-
-f(S) = S beta + S1 S2 S3,    Y = f(S) + N(0, .3)
-P(row is selected) = |r|^(-5 |f(S) - sign(r) V_last|)
-"""
+"""Worlds of numbers with a numeric outcome, as the field after the paper uses them."""
 
 from dataclasses import dataclass
 from numbers import Real
@@ -35,7 +31,9 @@ class ContinuousWorld:
 
     Notes
     -----
-    With Z standard normal and all indices of S and V taken around the ring:
+    Y = f(S) + N(0, .3) with f(S) = S beta + S1 S2 S3, and a row is selected with probability
+    |r|^(-5 |f(S) - sign(r) V_last|). With Z standard normal and all indices of S and V taken
+    around the ring:
 
     =========  =======================================  ==========================================
     setting    S                                        V

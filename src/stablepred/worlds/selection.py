@@ -39,13 +39,13 @@ def biased_sample(
     bias_rate : float
         r in (0, 1). Above .5 the features are made to agree with the target, below to disagree.
     n : int
-        Number of rows to deliver.
+        Number of rows to select.
     target : str, optional
         The column to agree with, the outcome if not given.
     replace : bool
         With replacement, each of the n rows is drawn with probability proportional to its weight.
-        Without, every row is selected with probability weight / largest weight, on its own, and n
-        of the selected rows are taken at random.
+        Without, every row is selected independently with probability weight / largest weight, and
+        n of the selected rows are taken at random.
     random_state : int, RandomState or None
         Seed of the selection.
     name : str, optional
