@@ -84,7 +84,7 @@ html_theme_options = {
 ALONE = (
     "index start when-to-use faq glossary evidence changelog code-of-conduct contributing security"
 )
-html_sidebars = {name: [] for name in [*ALONE.split(), "code-of-conduct"]}
+html_sidebars = {name: [] for name in ALONE.split()}
 
 
 def is_ours(app, what, name, obj, skip, options):
