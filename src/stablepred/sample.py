@@ -10,7 +10,8 @@ A sum over rows is ``sample.total(...)``. Where several processes hold the rows,
 over all of them; nothing outside this file and ``core/sharding.py`` needs to know.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -29,6 +30,7 @@ Pairs = list[tuple[int, int]]
 
 # Most rows that one row may stand for, by its sample weight.
 MOST_COPIES = 1e9
+BLOCK = 4096  # rows that are summed at once
 
 
 @dataclass(frozen=True)
@@ -286,12 +288,12 @@ def group_rows(
     keys = np.column_stack([y + 0.0, *marks])
     outcome = keys.astype(">f8", order="C").view(np.uint8)  # its bytes: 0 before 1
     if not shards.largest(float(((x != 0) & (x != 1)).any())):
-        bits = np.hstack([np.packbits(x.astype(bool), axis=1), outcome])
-        _, first, index = np.unique(bits, axis=0, return_index=True, return_inverse=True)
+        packed = np.packbits(x != 0, axis=1)
+        bits = np.hstack([np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))), outcome])
+        first, index = _group_by_content(bits)
     else:
         bits = np.hstack([(x + 0.0).astype(">f8", order="C").view(np.uint8), outcome])
         first, index = _group_by_hash(bits)
-    index = index.reshape(-1)
     total = np.bincount(index, weight).astype(np.float64)
     everywhere = shards.add_counts(bits[first], total)
     mantissa, exponent = np.frexp(everywhere / shards.largest(everywhere.max()))
@@ -310,22 +312,43 @@ def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[n
         hashes = (hashes ^ (mixed ^ (mixed >> np.uint64(29)))) * np.uint64(0x9E3779B97F4A7C15)
     _, first, index = np.unique(hashes, return_index=True, return_inverse=True)
     if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves
-        _, first, index = np.unique(words, axis=0, return_index=True, return_inverse=True)
+        return _group_by_content(rows)
     return first, index
 
 
-def sum_exactly(values: FloatArray) -> FloatArray:
-    """Sums over the first axis that do not depend on the order of the rows.
+def _group_by_content(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Distinct rows of bytes, a multiple of eight, in lexicographic order: as above."""
+    words = np.ascontiguousarray(rows).view(">u8").astype(np.uint64)
+    order = np.lexsort(words.T[::-1])
+    ordered = words[order]
+    new = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    index = np.empty(len(words), dtype=np.intp)
+    index[order] = np.cumsum(new) - 1
+    return order[new], index
+
+
+def sum_exactly(values: FloatArray, times: FloatArray | None = None) -> FloatArray:
+    """Sums over the first axis, of ``times * values``, that do not depend on the order of the rows.
 
     Relative to the largest value, each value is an integer of 30 bits, one of 30 bits for the
     rest, and an error under 2^-61; sums of integers are exact.
     """
-    largest = np.abs(values).max(axis=0, initial=0.0)
-    exponent = np.frexp(largest)[1]
-    high = np.rint(np.ldexp(values, 30 - exponent))
-    low = np.rint(np.ldexp(np.ldexp(values, 30 - exponent) - high, 30))
-    sums = [part.astype(np.int64).sum(axis=0) for part in (high, low)]
-    return np.asarray(np.ldexp(sums[0], exponent - 30) + np.ldexp(sums[1], exponent - 60))
+
+    def blocks() -> Iterator[FloatArray]:
+        for rows in (slice(start, start + BLOCK) for start in range(0, len(values), BLOCK)):
+            yield values[rows] if times is None else times[rows] * values[rows]
+
+    largest = np.zeros(values.shape[1:])
+    for part in blocks():
+        np.maximum(largest, np.abs(part).max(axis=0), out=largest)
+    shift = np.minimum(30 - np.frexp(largest)[1], 1000)
+    high, low = np.zeros((2, *largest.shape), dtype=np.int64)
+    for part in blocks():
+        scaled = part * np.ldexp(1.0, shift)
+        whole = np.rint(scaled)
+        high += whole.astype(np.int64).sum(axis=0)
+        low += np.rint((scaled - whole) * 2.0**30).astype(np.int64).sum(axis=0)
+    return np.asarray(np.ldexp(high, -shift) + np.ldexp(low, -shift - 30))
 
 
 def add_products(x: Any, pairs: Pairs) -> Any:
@@ -340,14 +363,23 @@ def add_products(x: Any, pairs: Pairs) -> Any:
 def _order_columns(
     x: FloatArray, y: FloatArray, weight: FloatArray, shards: Local
 ) -> NDArray[np.intp]:
-    """Columns sorted by sums over the rows, which depend on the order of neither."""
+    """Columns sorted by sums over the rows, which depend on the order of neither.
+
+    The next sum is taken only of columns that do not differ in those before.
+    """
     size = x.sum(axis=1)  # how many features a row has
     moments = [np.ones_like(size), y, size, size * y, size**2, size**2 * y, size**3]
-    relative = weight / shards.largest(weight.max())
-    sums = [sum_exactly((relative * moment)[:, None] * x) for moment in moments]
-    keys = np.array(shards.total(np.array(sums))).T
-    scale = np.abs(keys).max(initial=1e-300)
+    factors = np.array(moments) * (weight / shards.largest(weight.max()))
     # Sums of centred numbers are zero but for rounding, which must not decide.
-    keys[np.abs(keys) < 1e-12 * scale] = 0.0
-    rounded = [tuple(float(f"{value:.9e}") for value in row) for row in keys]
-    return np.array(sorted(range(x.shape[1]), key=rounded.__getitem__), dtype=np.intp)
+    least = 1e-12 * np.abs(shards.total(factors @ x)).max(initial=1e-300)
+    keys = [tuple[float, ...]() for _ in range(x.shape[1])]
+    for factor in factors:
+        repeated = Counter(keys)
+        alike = [j for j, key in enumerate(keys) if repeated[key] > 1]
+        if not alike:
+            break
+        own = x if len(alike) == x.shape[1] else x[:, alike]
+        sums = shards.total(sum_exactly(own, factor[:, None]))
+        for j, value in zip(alike, np.where(np.abs(sums) < least, 0.0, sums), strict=True):
+            keys[j] += (float(f"{value:.9e}"),)
+    return np.array(sorted(range(x.shape[1]), key=keys.__getitem__), dtype=np.intp)

@@ -131,14 +131,15 @@ def _small_elastic_net(
     hessian: Tensor, target: Tensor, l2: float, l1: float, start: Tensor
 ) -> Tensor:
     """Min 1/2 beta'H beta - q'beta + l2 ||beta||^2 + l1 ||beta||_1, exactly sparse."""
+    hessian, target = hessian.cpu(), target.cpu()  # a GPU is slow at problems of this size
     values, vectors = torch.linalg.eigh(hessian)
     keep = values > values[-1:].clamp_min(1e-300) * 1e-13
     values, vectors = values[keep], vectors[:, keep]
     if l1 == 0.0 or not keep.any():
-        return vectors @ ((vectors.T @ target) / (values + 2 * l2))
+        return (vectors @ ((vectors.T @ target) / (values + 2 * l2))).to(start.device)
     # The same problem as least squares with as many rows as columns: H = R'R, q = R't.
-    root = (values.sqrt()[:, None] * vectors.T).cpu().numpy()  # (d', d)
-    response = ((vectors.T @ target) / values.sqrt()).cpu().numpy()  # (d',)
+    root = (values.sqrt()[:, None] * vectors.T).numpy()  # (d', d)
+    response = ((vectors.T @ target) / values.sqrt()).numpy()  # (d',)
     strength, scale = l1 + 2 * l2, np.sqrt(len(root))
     with config_context(skip_parameter_validation=True):  # it takes longer than the descent
         _, coefficients, _ = enet_path(

@@ -15,6 +15,7 @@ import torch
 from scipy.stats import norm
 from torch import Tensor
 
+from stablepred.core.resources import LARGE
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.sample import FloatArray, Sample
@@ -74,10 +75,22 @@ def fit_ridge(
 
 
 def weighted_gram(x: Tensor, weight: Tensor) -> Tensor:
-    """The matrix x' diag(weight) x, block by block."""
+    """The matrix x' diag(weight) x, block by block; on a GPU all at once.
+
+    Of a large matrix as R'R - S'S, with R and S the rows of positive and of negative weight times
+    the roots of their sizes: NumPy computes half of a product with its own transpose.
+    """
+    if x.is_cuda:
+        return (x * weight[:, None]).T @ x
     gram = x.new_zeros(x.shape[1], x.shape[1])
     for rows, by in zip(x.split(BLOCK), weight.split(BLOCK), strict=True):
-        gram.addmm_((rows * by[:, None]).T, rows)
+        if x.numel() < LARGE:
+            gram.addmm_((rows * by[:, None]).T, rows)
+            continue
+        for sign in (1, -1):
+            own = sign * by > 0
+            root = (rows[own] * by[own].abs().sqrt()[:, None]).numpy()
+            gram.add_(torch.from_numpy(np.dot(root.T, root)), alpha=sign)
     return gram
 
 
@@ -106,7 +119,7 @@ class Support:
         precision = torch.linalg.inv(covariance)
         found = cls(center.cpu().numpy(), precision.cpu().numpy(), 1.0)
         distance, order = found.distance(x).sort()
-        inside = torch.searchsorted(mass[order].cumsum(0), torch.tensor(BULK, dtype=mass.dtype))
+        inside = (mass[order].cumsum(0) < BULK).sum()
         limit = float(distance[min(int(inside), len(distance) - 1)])
         return replace(found, limit=max(limit, 1e-12))
 
@@ -197,17 +210,19 @@ class Pairwise:
     """Ridge regression with the products that stand out on the training rows.
 
     The score statistics of all products cost one Gram matrix; the strongest are added, in a few
-    rounds. Unless ``everywhere``, they fade out beyond the support of the rows.
+    rounds, ``most`` of them at most. Unless ``everywhere``, they fade out beyond the support of
+    the rows.
     """
 
     outcome: Outcome
     everywhere: bool = False
+    most: int | None = None
     usual: ClassVar[int] = USUAL
 
     def prepare(self, sample: Sample) -> Linear:
         """The form with the products chosen on these rows."""
         rows = int(sample.copies.sum())
-        limit = max(4, min(2 * sample.n_features, rows // 20))
+        limit = max(4, min(self.most or 2 * sample.n_features, 2 * sample.n_features, rows // 20))
         form = Linear(self.outcome)
         for _ in range(ROUNDS):
             new = [pair for pair in screen_pairs(form, sample) if pair not in set(form.products)]

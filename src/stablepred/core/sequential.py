@@ -16,6 +16,8 @@ from stablepred.core.row_weights import RowWeights, scale_to_mean_one
 from stablepred.sample import Sample
 from stablepred.weights.base import Balance, DeepBalance
 
+LARGE_TABLE = 20_000  # rows
+
 
 def start_solution(sample: Sample) -> Solution:
     """Equal weights and a head that predicts one half everywhere."""
@@ -32,11 +34,18 @@ def train_encoder(
     """Minimise L_Pre + lambda_2 L_AE + lambda_4 ||beta||^2 + lambda_7 ||theta||^2 at w = 1.
 
     From the network as it is given, which is changed, and a head of zeros; both become the
-    solution's. L_Bal costs more than a step: only if it is ``recorded`` the history has lines of
-    this stage.
+    solution's. On a large table the steps begin on part of the rows, and go on with all of them
+    from there. L_Bal costs more than a step: only if it is ``recorded`` the history has lines of
+    this stage, with L_Bal on that part.
     """
-    ones = torch.ones_like(sample.mass)
-    head = zero_head(network.encoder[-1][0].T)
+    few, head = sample, zero_head(network.encoder[-1][0].T)
+    every = -(-int(sample.shards.largest(float(len(sample.y)))) // LARGE_TABLE)
+    if every > 1:
+        few = sample.take((torch.arange(len(sample.y), device=sample.device) % every == 0).double())
+        start = start_solution(few)
+        train_encoder(few, network, settings, start)
+        head = start.head
+    ones, of_few = torch.ones_like(sample.mass), torch.ones_like(few.mass)
     trained = [head.beta, head.intercept] if settings.fit_intercept else [head.beta]
     block = Block([*network.parameters(), *trained])
     network_loss = NetworkLoss(sample, ones, settings.strengths, settings.outcome)
@@ -49,7 +58,7 @@ def train_encoder(
     def update() -> float:
         value = block.lower(evaluate, again=True)
         if recorded is not None:
-            balance = recorded.of_network(sample, ones, network)
+            balance = recorded.of_network(few, of_few, network)
             terms = all_terms(sample, ones, head, network, balance, settings.outcome)
             solution.record(terms, settings.strengths)
         return value

@@ -1,7 +1,7 @@
 """How well the weights balance, and what they cost."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -116,22 +116,23 @@ def _find_worst(table: pd.DataFrame) -> WorstPair:
 
 
 def balance_report(
-    x: FloatArray,
-    mass: FloatArray,
-    w: FloatArray,
+    x: Any,
+    mass: Any,
+    w: Any,
     names: list[str],
     n_rows: int,
     shards: Local = LOCAL,
 ) -> BalanceReport:
     """The report for features ``x``, row shares ``mass`` and balancing weights ``w``.
 
+    All three are arrays, or tensors on any device.
     Columns of the same name belong to one variable; the sums over rows are those of all processes.
     """
     variables = list(dict.fromkeys(names))
     owner = np.array([variables.index(name) for name in names])
 
-    def table(v: FloatArray) -> pd.DataFrame:
-        slopes = imbalance(torch.as_tensor(x), torch.as_tensor(v), shards=shards).numpy()
+    def table(v: Any) -> pd.DataFrame:
+        slopes = imbalance(torch.as_tensor(x), torch.as_tensor(v), shards=shards).cpu().numpy()
         worst = np.zeros((len(variables), len(variables)))
         for j, k in np.argwhere(owner[:, None] != owner).tolist():
             cell = owner[j], owner[k]

@@ -9,15 +9,17 @@ feature is called stable if the interval of its effect excludes zero.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from stablepred._random import numpy_generator
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.sample import Sample
+from stablepred.weights.raw import vary
 
 # Bootstrap draws that are computed at once.
 TOGETHER = 20
@@ -41,30 +43,26 @@ class WeightedEffect:
         shards = sample.shards
         rank = [shards.rank] if shards.size > 1 else []
         rng = numpy_generator(self.seed, "bootstrap", *rank)
-        x, y, count, weights = (
-            a.cpu().numpy() for a in (sample.features, sample.y, sample.copies, w)
+        x, y = sample.features, sample.y
+        effect = weighted_effects(x, y, (sample.copies * w)[None, :], shards)[0]
+        counts = np.broadcast_to(sample.copies.cpu().numpy(), (TOGETHER, len(y)))
+        drawn = (
+            torch.as_tensor(rng.gamma(counts), device=x.device) * w
+            for _ in range(self.n_bootstrap // TOGETHER)
         )
-        effect = weighted_effects(x, y, (count * weights)[None, :], shards)[0]
-        counts = np.broadcast_to(count, (TOGETHER, len(y)))
-        draws = np.concatenate(
-            [
-                weighted_effects(x, y, rng.gamma(counts) * weights, shards)
-                for _ in range(self.n_bootstrap // TOGETHER)
-            ]
-        )
+        draws = np.concatenate([weighted_effects(x, y, v, shards) for v in drawn])
         low, high = np.nanquantile(draws, [0.025, 0.975], axis=0)
         return Scores(effect, draws.std(axis=0), low, high, (low > 0) | (high < 0))
 
 
-def weighted_effects(
-    x: FloatArray, y: FloatArray, v: FloatArray, shards: Local = LOCAL
-) -> FloatArray:
-    """Weighted slopes of y on each x_j: (draws, p).
+def weighted_effects(x: Any, y: Any, v: Any, shards: Local = LOCAL) -> FloatArray:
+    """Weighted slopes of y on each x_j: (draws, p), from arrays or from tensors on any device.
 
     ``v`` (draws, n) are total row weights. The effect is zero where x_j does not vary under them.
     """
-    weight, first, second = shards.totals(v.sum(axis=1)[:, None], v @ x, v @ x**2)
+    x, y, v = (torch.as_tensor(values) for values in (x, y, v))
+    weight, first, second = shards.totals(v.sum(1)[:, None], v @ x, v @ x.square())
     y_sum, products = shards.totals((v @ y)[:, None], (v * y) @ x)
-    squares = second - first**2 / weight
-    varies = squares > 1e-12 * weight
-    return np.where(varies, (products - first * y_sum / weight) / np.where(varies, squares, 1), 0)
+    squares, varies = vary(second - first.square() / weight, weight)
+    effects = (products - first * y_sum / weight) / squares * varies
+    return np.asarray(effects.cpu().numpy())

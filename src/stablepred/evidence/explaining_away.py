@@ -15,6 +15,7 @@ independent of each other given y and the causes. Natural dependence looks diffe
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from torch import Tensor
 
-from stablepred.core.ridge import Pairwise, Regression, expand, fit_ridge
+from stablepred.core.ridge import Pairwise, Regression, expand, fit_ridge, weighted_gram
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -40,6 +41,8 @@ DISMISSED_AT_ONCE = 5
 RIDGE = 1.0
 TOL = 1e-4
 MOST_PARTNERS = 3
+MOST_PRODUCTS = 100  # of all witnesses
+BLOCK = 8192  # rows whose products with matrices stay in the cache
 DRAWS = 5
 ENOUGH_ROWS = 100_000  # in all draws
 # Log-odds that the pattern is one of selection, from the misfit and the dependence of the others.
@@ -83,7 +86,7 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
     witnesses: IndexArray = np.arange(sample.n_features)
     while True:
         court = _Court.of(sample, outcome, witnesses)
-        z = np.array([court.oppose(k) for k in range(len(witnesses))])
+        z = court.oppose()
         doubtful = np.flatnonzero(z < CAUSE_Z)
         if len(doubtful) == 0 or len(witnesses) - len(doubtful) < 2:
             break
@@ -92,7 +95,9 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
         witnesses = np.delete(witnesses, dismissed)
     position = {int(j): k for k, j in enumerate(witnesses)}
     judged = [
-        court.judge_witness(position[j]) if j in position else court.judge_other(j)
+        (z[position[j]], court.expect_of_witness(position[j]))
+        if j in position
+        else court.judge_other(j)
         for j in range(sample.n_features)
     ]
     return np.array([z for z, _ in judged]), np.array([expected for _, expected in judged])
@@ -110,10 +115,12 @@ class _Court:
     outcome: Outcome
     witnesses: IndexArray
     model: Regression
-    design: Tensor  # (n, k + 1) the witnesses, their products, ones
+    design: Tensor  # (n, q) the witnesses, their products, ones
     beta: Tensor
     weight: Tensor  # (n,) curvature of every row
     inverse: Tensor  # of the Hessian
+    stratum: Tensor  # (n,) number of every row's stratum of y
+    shares: Tensor  # (strata, n) of the rows in their stratum
 
     @classmethod
     def of(cls, sample: Sample, outcome: Outcome, witnesses: IndexArray) -> "_Court":
@@ -122,36 +129,51 @@ class _Court:
         design = torch.cat([design, torch.ones_like(design[:, :1])], dim=1)
         beta = torch.as_tensor(model.beta, device=sample.device)
         weight = sample.copies * outcome.curvature(design @ beta, sample.y)
-        hessian = design.T @ (weight[:, None] * design)
+        hessian = weighted_gram(design, weight)
         hessian.diagonal()[:-1] += RIDGE
         hessian.diagonal()[-1] += 1e-8
         inverse = torch.linalg.inv(hessian)
-        return cls(sample, outcome, witnesses, model, design, beta, weight, inverse)
-
-    def oppose(self, k: int) -> float:
-        """The z of a witness against the others."""
-        return self._z(*self._split(k)[:2])
-
-    def judge_witness(self, k: int) -> tuple[float, float]:
-        """The z of a witness, and what a cause of its strength would have."""
-        own, evidence, effect = self._split(k)
-        if len(self.witnesses) < 2:
-            return 0.0, 0.0
-        x = self.sample.x[:, int(self.witnesses[k])]
-        return self._z(own, evidence), self._expect(
-            x, effect, self.design @ self.beta - own, evidence
+        strata = torch.stack(outcome.strata(sample.y))
+        shares = strata * sample.mass
+        shares /= shares.sum(1, keepdim=True)
+        return cls(
+            *(sample, outcome, witnesses, model, design, beta, weight, inverse),
+            *(strata.byte().argmax(0), shares),
         )
 
-    def _split(self, k: int) -> tuple[Tensor, Tensor, Tensor]:
-        """A witness's part of the score, the score of the others without it, and its effect."""
-        columns = [k, *(c for c, _ in self._products_with(k))]
-        step = torch.linalg.solve(self.inverse[columns][:, columns], self.beta[columns])
-        others = self.beta - self.inverse[:, columns] @ step
-        others[columns] = 0
+    def oppose(self) -> FloatArray:
+        """The z of every witness against the others, from two products of matrices."""
+        split = [self._split(k) for k in range(len(self.witnesses))]
+        own, others = (torch.stack(part, dim=1) for part in zip(*split, strict=True))
+        means, copies = self.shares @ self.design, self.sample.copies
+        total, squares = own.new_zeros(2, len(split))
+        size = len(copies) if own.is_cuda else BLOCK
+        parts = (a.split(size) for a in (self.design, self.stratum, copies))
+        for rows, stratum, number in zip(*parts, strict=True):
+            centred = rows - means[stratum]
+            product = (centred @ own) * (centred @ others)
+            total -= number @ product
+            squares += number @ product.square()
+        return np.asarray((total / squares.sqrt().clamp_min(1e-300)).cpu().numpy())
+
+    def expect_of_witness(self, k: int) -> float:
+        """The z that a cause of a witness's strength would have."""
+        if len(self.witnesses) < 2:
+            return 0.0
+        own, others = (self.design @ part for part in self._split(k))
         effect = self.beta[k].expand(len(self.design)).clone()
         for column, partners in self._products_with(k):
             effect += self.beta[column] * self.design[:, partners].prod(dim=1)
-        return self.design[:, columns] @ self.beta[columns], self.design @ others, effect
+        x = self.sample.x[:, int(self.witnesses[k])]
+        return self._expect(x, effect, self.design @ self.beta - own, others)
+
+    def _split(self, k: int) -> tuple[Tensor, Tensor]:
+        """The coefficients of a witness, and those that the others have without it."""
+        columns = [k, *(c for c, _ in self._products_with(k))]
+        step = torch.linalg.solve(self.inverse[columns][:, columns], self.beta[columns])
+        own, others = torch.zeros_like(self.beta), self.beta - self.inverse[:, columns] @ step
+        own[columns], others[columns] = self.beta[columns], 0.0
+        return own, others
 
     def _products_with(self, k: int) -> list[tuple[int, list[int]]]:
         """The columns of the products with a witness, and what it is multiplied by there."""
@@ -199,11 +221,7 @@ class _Court:
 
     def _centre(self, values: Tensor) -> Tensor:
         """Around the mean of each stratum of y."""
-        centred = values.clone()
-        for rows in self.outcome.strata(self.sample.y):
-            mass = self.sample.mass[rows]
-            centred[rows] -= (mass @ values[rows]) / mass.sum()
-        return centred
+        return values - (self.shares @ values)[self.stratum]
 
     def _expect(self, own: Tensor, effect: Tensor, rest: Tensor, evidence: Tensor) -> float:
         """The z of a variable of this strength that is independent of the others.
@@ -211,12 +229,11 @@ class _Court:
         Its values are dealt over the rows at random and y follows the fitted model. No y is drawn:
         every stratum counts each row by its probability.
         """
-        rng = np.random.default_rng(0)
         total, squares, draws = 0.0, 0.0, max(1, min(DRAWS, ENOUGH_ROWS // len(own)))
         y, copies = self.sample.y, self.sample.copies
         dispersion = self.outcome.dispersion(rest + effect * own, y, self.sample.mass)
-        for _ in range(draws):
-            part = effect * own[rng.permutation(len(own))]
+        for order in _permute(len(own), draws, own.device):
+            part = effect * own[order]
             for share in self.outcome.strata_probabilities(rest + part, y, dispersion):
                 weight = copies * share
                 scale = weight.sum() + 1e-12
@@ -226,10 +243,18 @@ class _Court:
         return total / draws / np.sqrt(squares / draws + 1e-300)
 
 
+@lru_cache(maxsize=1)
+def _permute(n: int, draws: int, device: torch.device) -> list[Tensor]:
+    """The same random orders of the rows for every variable."""
+    rng = np.random.default_rng(0)
+    return [torch.as_tensor(rng.permutation(n), device=device) for _ in range(draws)]
+
+
 def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:
     """Regression of y on some variables, with the products that stand out."""
     part = sample.restrict(np.isin(np.arange(sample.n_features), variables))
-    return Pairwise(outcome, everywhere=True).prepare(part).fit(part, RIDGE, TOL)
+    form = Pairwise(outcome, everywhere=True, most=MOST_PRODUCTS).prepare(part)
+    return form.fit(part, RIDGE, TOL)
 
 
 # --- is the pattern one of selection? ---

@@ -24,7 +24,7 @@ from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import FloatArray, Sample, add_products
-from stablepred.validation.environments import CONSTANT_SPREAD, redrawn_environments, score
+from stablepred.validation.environments import CONSTANT_SPREAD, RATES, draw_values, score
 
 Fold = tuple[Tensor, Tensor]  # the shares of each distinct row for training and testing
 Folds = Callable[[], Iterator[Fold]]
@@ -177,9 +177,12 @@ def redraw(noisy: Tensor) -> Environments:
     def environments(
         test: Sample, w: Tensor, rng: np.random.Generator
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        x, y = test.features.cpu().numpy(), test.y.cpu().numpy()
-        for changed in redrawn_environments(x, y, noisy.cpu().numpy(), rng):
-            yield torch.as_tensor(changed).to(test.device), torch.ones_like(test.mass)
+        draws = draw_values(test.features[:, noisy].cpu().numpy(), rng)
+        uniforms, above, below = (torch.as_tensor(one, device=test.device) for one in draws)
+        for rate in RATES:
+            x = test.features.clone()
+            x[:, noisy] = torch.where((uniforms < rate) == (test.y[:, None] == 1), above, below)
+            yield x, torch.ones_like(test.mass)
 
     return environments
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
-from stablepred._random import child_seed
+from stablepred._random import child_seed, numpy_generator
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.sample import BoolArray, Sample, group_rows
@@ -19,6 +19,10 @@ from stablepred.sample import BoolArray, Sample, group_rows
 # that common is known in every fold, and holding all of it out would ask for something new.
 MOST_TOGETHER = 10
 MOST_PIECES = 100  # into which a row that stands for many is cut
+# Models are compared on at most so many different rows; of each class and environment there are at
+# least the second number.
+MOST_COMPARED = 20_000
+LEAST_DRAWN = 1000
 
 
 class Model(Protocol):
@@ -27,6 +31,22 @@ class Model(Protocol):
     def predict(self, x: Tensor) -> Tensor:
         """The mean of the outcome given the features: (n,)."""
         ...
+
+
+def draw_rows(sample: Sample, outcome: Outcome, most: int, seed: int) -> torch.Tensor:
+    """At most so many rows, or more where a class is rare: 1 for those drawn, 0 for others."""
+    n = len(sample.y)
+    rarest = min(int(rows.sum()) for rows in outcome.strata(sample.y))
+    most = max(most, LEAST_DRAWN * n // max(1, rarest))
+    drawn = np.ones(n)
+    if n > most:
+        rng = numpy_generator(seed, "rows")
+        places = np.zeros(n) if sample.environment is None else sample.environment.cpu().numpy()
+        for place in np.unique(places):
+            rows = np.flatnonzero(places == place)
+            count = max(most * len(rows) // n, min(len(rows), LEAST_DRAWN))
+            drawn[rng.permutation(rows)[count:]] = 0
+    return torch.as_tensor(drawn, device=sample.device)
 
 
 @dataclass(frozen=True)

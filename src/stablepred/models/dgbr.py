@@ -19,7 +19,7 @@ from stablepred.core.loop import Solution
 from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.exceptions import InputError
-from stablepred.heads.choice import Heads, Recipe, find_weakest
+from stablepred.heads.choice import Heads, Recipe
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
@@ -158,19 +158,14 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         if self.head != "features" and (keeps_solver_head(self) or self.frozen is not None):
             predictor = self._keep_head(solution)
         else:
-            noisy = self._find_weakest(sample, solution, run)
+            every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+            noisy = ~every
+            if self.l1 == "auto" or self.refit is not False or self.head == "auto":
+                deep = self._deep_heads(sample, solution, run, every)
+                noisy = self._find_weakest(sample, solution.w, run.seed, deep, refit="weighted")
             families = self._families(sample, solution, run, ~noisy)
             predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)
-
-    def _find_weakest(self, sample: Sample, solution: Solution, run: Run) -> torch.Tensor:
-        """The features that may move, judged by a network trained under the weights."""
-        every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
-        if self.l1 != "auto" and self.refit is False and self.head != "auto":
-            return ~every
-        deep = self._deep_heads(sample, solution, run, every)
-        (whole,) = deep.fit(sample, solution.w, [Recipe(0.0, "weighted", only_stable=False)])
-        return find_weakest(sample, solution.w, whole)
 
     def _deep_heads(
         self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor

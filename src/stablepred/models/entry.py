@@ -30,7 +30,9 @@ from stablepred.core.sharding import LOCAL, current_shards
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds
+from stablepred.heads.folds import MOST_COMPARED, draw_rows
 from stablepred.models.standardizer import Standardizer
+from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
 
@@ -163,8 +165,8 @@ def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
     """Balance of the features, in the user's order."""
     order = np.argsort(sample.origin.columns)
     names = [sample.names[j] for j in order]
-    x, mass = sample.features[:, order].cpu().numpy(), sample.mass.cpu().numpy()
-    return balance_report(x, mass, w.cpu().numpy(), names, sample.origin.n_rows, sample.shards)
+    x = sample.features[:, order]
+    return balance_report(x, sample.mass, w, names, sample.origin.n_rows, sample.shards)
 
 
 def check_balancing_parameters(estimator: Any) -> None:
@@ -241,11 +243,16 @@ def make_settings(estimator: Any) -> Settings:
 def make_folds(
     estimator: Any, sample: Sample, x: FloatArray, labels: Any, weight: FloatArray, seed: int
 ) -> Callable[[], Iterator[Fold]]:
-    """Inner folds: shuffled ones for an integer ``cv``, otherwise those of the splitter."""
+    """Inner folds: shuffled ones for an integer ``cv``, otherwise those of the splitter.
+
+    Of a large table the shuffled folds hold a draw of the rows.
+    """
 
     def folds() -> Iterator[Fold]:
         if isinstance(estimator.cv, Integral):
-            yield from shuffled_folds(sample, int(estimator.cv), seed)
+            drawn = draw_rows(sample, BINARY, MOST_COMPARED, seed)
+            for train, test in shuffled_folds(sample, int(estimator.cv), seed):
+                yield train * drawn, test * drawn
             return
         for train, test in check_cv(estimator.cv, labels, classifier=True).split(x, labels):
             yield sample.share_of_rows(train, weight), sample.share_of_rows(test, weight)

@@ -9,7 +9,6 @@ import torch
 from stablepred._random import RandomState
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
-from stablepred.heads.choice import Recipe, find_weakest
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
 from stablepred.models.entry import check_balancing_parameters, keeps_solver_head, start_at
@@ -163,8 +162,7 @@ class GBRClassifier(PaperClassifier):
         else:
             every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
             heads = LinearHeads(run.settings, every)
-            (whole,) = heads.fit(sample, solution.w, [Recipe(0.0, False, False)])
-            noisy = find_weakest(sample, solution.w, whole)
+            noisy = self._find_weakest(sample, solution.w, run.seed, heads, refit=False)
             heads = replace(heads, stable=~noisy)
             recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
             families = {"features": (heads, recipes)}

@@ -28,7 +28,16 @@ from stablepred.core.resources import threads_for
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
-from stablepred.heads.choice import Folds, Heads, Predictor, Recipe, judge_recipes, temper_weights
+from stablepred.heads.choice import (
+    Folds,
+    Heads,
+    Predictor,
+    Recipe,
+    find_weakest,
+    judge_recipes,
+    temper_weights,
+)
+from stablepred.heads.folds import MOST_COMPARED, draw_rows
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
 from stablepred.models.checkpoints import follow_fit
@@ -45,6 +54,7 @@ from stablepred.models.entry import (
 )
 from stablepred.models.stored import check_classifier
 from stablepred.models.warnings import warn_about_fit
+from stablepred.outcomes.binary import BINARY
 from stablepred.sample import Sample, add_products
 from stablepred.tables.counting import count_patterns
 
@@ -193,6 +203,15 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def _report_weights(self, sample: Sample, w: torch.Tensor) -> None:
         self.sample_weight_ = sample.to_user_rows(w)
         self.balance_report_ = report_balance(sample, w)
+
+    def _find_weakest(
+        self, sample: Sample, w: torch.Tensor, seed: int, heads: Heads, refit: bool | str
+    ) -> torch.Tensor:
+        """The features that may move, judged by a head on all features under the weights."""
+        drawn = draw_rows(sample, BINARY, MOST_COMPARED, seed)
+        few, w = sample.take(drawn), w[drawn > 0]
+        (whole,) = heads.fit(few, w, [Recipe(0.0, refit, only_stable=False)])
+        return find_weakest(few, w, whole)
 
     def _choose_head(
         self,

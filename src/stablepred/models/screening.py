@@ -18,7 +18,6 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from stablepred._random import numpy_generator
 from stablepred._validation import (
     BoolArray,
     FloatArray,
@@ -37,7 +36,7 @@ from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.heads.default import Fitted, add_boosting, fit_base
-from stablepred.heads.folds import Folds, folds_of_shares, make_folds
+from stablepred.heads.folds import MOST_COMPARED, Folds, draw_rows, folds_of_shares, make_folds
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.entry import choose_device, draw_seed, limit_resources
@@ -58,11 +57,8 @@ from stablepred.weights.raw import RawBalance
 SETTINGS = Settings(
     Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
 )
-# Models are compared on at most so many different rows, the evidence is taken from more of them if
-# there are few columns, and of each class and environment there are at least the last number.
-MOST_COMPARED = 20_000
+# The evidence is taken from at most so many rows, or from all on which models are compared.
 MOST_WORK = 5e8  # rows x columns^2
-LEAST_DRAWN = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,13 +286,13 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
         _check_environments(sample, rows.environments)
         progress("evidence", 0, 0.0)
         most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
-        drawn = _draw_rows(sample, target.outcome, most, seed)
+        drawn = draw_rows(sample, target.outcome, most, seed)
         variables = summarize_variables(sample, target.outcome, rows.names)
         verdict = _judge(
             variables.take(drawn), sample.take(drawn), model.evidence, target.outcome, seed
         )
         progress("models", 1, 0.0)
-        drawn = _draw_rows(sample, target.outcome, MOST_COMPARED, seed)
+        drawn = draw_rows(sample, target.outcome, MOST_COMPARED, seed)
         few, folds = sample.take(drawn), _split(model, rows, sample, drawn, target.outcome, seed)
         estimator, n_jobs = getattr(model, "estimator", None), getattr(model, "n_jobs", None)
         fit: Fit = fit_base
@@ -333,22 +329,6 @@ def _check_environments(sample: Sample, names: list[str]) -> None:
                 f"training environment {names[int(one)]!r} has {found}. Combine it with another "
                 "one, or leave it out."
             )
-
-
-def _draw_rows(sample: Sample, outcome: Outcome, most: int, seed: int) -> torch.Tensor:
-    """At most so many rows, or more where a class is rare: 1 for those drawn, 0 for others."""
-    n = len(sample.y)
-    rarest = min(int(rows.sum()) for rows in outcome.strata(sample.y))
-    most = max(most, LEAST_DRAWN * n // rarest)
-    drawn = np.ones(n)
-    if n > most:
-        rng = numpy_generator(seed, "rows")
-        places = np.zeros(n) if sample.environment is None else sample.environment.cpu().numpy()
-        for place in np.unique(places):
-            rows = np.flatnonzero(places == place)
-            count = max(most * len(rows) // n, min(len(rows), LEAST_DRAWN))
-            drawn[rng.permutation(rows)[count:]] = 0
-    return torch.as_tensor(drawn, device=sample.device)
 
 
 def _split(

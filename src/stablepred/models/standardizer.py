@@ -49,15 +49,17 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
         # In units of the range, where sums of squares neither overflow nor vanish.
         exponent = np.frexp(high - low)[1]
-        z = np.ldexp(x - low, -exponent)
-        inside = ((x > low) & (x < high)).sum(axis=0)
-        first, total, inside = shards.totals(sum_exactly(weight * z), sum_exactly(weight), inside)
-        mean = first / total
-        deviation = np.sqrt(shards.total(sum_exactly(weight * (z - mean) ** 2)) / total)
+        mean, deviation = np.zeros((2, x.shape[1]))
+        inside, total = shards.totals(((x > low) & (x < high)).sum(axis=0), sum_exactly(weight))
+        if len(numbers := np.flatnonzero(inside)):
+            z = np.ldexp(x[:, numbers] - low[numbers], -exponent[numbers])
+            mean[numbers] = shards.total(sum_exactly(z, weight)) / total
+            squares = (z - mean[numbers]) ** 2
+            deviation[numbers] = np.sqrt(shards.total(sum_exactly(squares, weight)) / total)
         # Rounded, so that a row written twice and a row of twice the weight give the same bits.
         unit = np.ldexp(1.0, np.frexp(deviation)[1] - 30)
         mean, deviation = np.rint(mean / unit) * unit, np.rint(deviation / unit) * unit
-        is_number = (inside > 0) & (deviation > 0)
+        is_number = deviation > 0
         self.means_ = low + np.where(is_number, np.ldexp(mean, exponent), 0.0)
         self.scales_ = np.where(is_number, np.ldexp(deviation, exponent), high - low)
         self.scales_[self.scales_ == 0] = 1.0  # a constant column

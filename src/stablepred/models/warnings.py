@@ -60,9 +60,8 @@ def warn_about_redundant_features(sample: Sample) -> None:
     """Warn about features that equal another one, or its opposite, in every row."""
     if sample.shards is not LOCAL:
         return
-    x = sample.features.cpu().numpy()
-    centred = x - x.mean(axis=0)
-    alike = np.abs(centred.T @ centred)
+    centred = sample.features - sample.features.mean(0)
+    alike = np.abs((centred.T @ centred).cpu().numpy())
     length = np.sqrt(np.diag(alike))
     alike = alike > (1 - 1e-9) * np.outer(length, length)
     originals: list[int] = []

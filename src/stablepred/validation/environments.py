@@ -62,19 +62,27 @@ def redrawn_environments(
     rates: Sequence[float] = RATES,
 ) -> Iterator[FloatArray]:
     """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` (numbers by their mean)."""
-    # One set of uniforms for all rates: the environments differ by their rate, not by luck.
-    uniforms = rng.random((len(y), int(noisy.sum())))
-    above, below = np.ones_like(uniforms), np.zeros_like(uniforms)
-    for k, column in enumerate(x.T[noisy]):
-        is_above = column > column.mean()
-        if ((column != 0) & (column != 1)).any() and is_above.any():
-            above[:, k] = rng.choice(column[is_above], len(y))
-            below[:, k] = rng.choice(column[~is_above], len(y))
+    uniforms, above, below = draw_values(x[:, noisy], rng)
     for rate in rates:
         changed = x.copy()
         agree = uniforms < rate
         changed[:, noisy] = np.where(agree == (y[:, None] == 1), above, below)
         yield changed
+
+
+def draw_values(x: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, ...]:
+    """Uniforms, and a value from above and one from below the mean, for each entry.
+
+    One set of uniforms serves all rates: the environments differ by their rate, not by luck.
+    """
+    uniforms = rng.random(x.shape)
+    above, below = np.ones_like(uniforms), np.zeros_like(uniforms)
+    for k, column in enumerate(np.ascontiguousarray(x.T)):
+        is_above = column > column.mean()
+        if ((column != 0) & (column != 1)).any() and is_above.any():
+            above[:, k] = rng.choice(column[is_above], len(x))
+            below[:, k] = rng.choice(column[~is_above], len(x))
+    return uniforms, above, below
 
 
 def resampling_weights(
