@@ -15,6 +15,8 @@ from test_algorithm1 import (
 )
 
 from samples import dependent_sample, largest_rise, random_network
+from stablepred.core import sequential
+from stablepred.core.objective import NetworkLoss
 from stablepred.core.row_weights import effective_share
 from stablepred.core.sequential import learn_weights, start_solution, train_encoder
 from stablepred.weights.embedded import EmbeddedBalance
@@ -186,3 +188,18 @@ def test_the_order_of_features_does_not_matter(seed, features):
         learn_weights(part, balance, None if features else net, settings, solution)
         solutions.append(solution)
     assert_equal_up_to_order(*solutions, order)
+
+
+def test_an_encoder_that_is_started_on_part_of_the_rows_is_trained_on_all_of_them(monkeypatch):
+    sample = dependent_sample(n=400)
+    settings = replace(SETTINGS, max_iter=300, tol=1e-7)
+
+    def lowest():
+        solution = start_solution(sample)
+        train_encoder(sample, random_network(), settings, solution)
+        losses = NetworkLoss(sample, torch.ones_like(sample.mass), STRENGTHS)
+        return float(losses(solution.network, solution.head)[0])
+
+    whole = lowest()
+    monkeypatch.setattr(sequential, "LARGE_TABLE", 100)
+    assert lowest() == pytest.approx(whole, rel=0.02)

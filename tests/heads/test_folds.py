@@ -8,7 +8,7 @@ import torch
 
 from samples import sample_of
 from stablepred.heads.default import Constant
-from stablepred.heads.folds import MOST_TOGETHER, make_folds
+from stablepred.heads.folds import LEAST_DRAWN, MOST_TOGETHER, draw_rows, make_folds
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
@@ -173,3 +173,15 @@ def test_folds_of_one_class_against_the_rest_have_the_same_rows():
     part = folds.restrict(np.array([True, False, True])).train[0]
     torch.testing.assert_close(part.x, folds.train[0].x[:, [0, 2]])
     assert replace(folds, train=()).is_empty
+
+
+def test_of_a_large_table_some_rows_are_drawn_and_enough_of_a_rare_class():
+    x, _ = make_rows(n=6000)
+    y = (np.arange(6000) < 3000).astype(float)
+    sample = sample_of(x, y)
+    drawn = draw_rows(sample, BINARY, 2500, 0)
+    assert int(drawn.sum()) == 2500
+    assert draw_rows(sample, BINARY, 2500, 0).equal(drawn)
+    assert float(sample.take(drawn).y.mean()) == pytest.approx(0.5, abs=0.05)
+    rare = sample_of(x, (np.arange(6000) < LEAST_DRAWN).astype(float))
+    assert draw_rows(rare, BINARY, 2500, 0).all()

@@ -19,7 +19,6 @@ from stablepred._random import numpy_generator
 from stablepred.core.sharding import LOCAL, Local
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.sample import Sample
-from stablepred.weights.raw import vary
 
 # Bootstrap draws that are computed at once.
 TOGETHER = 20
@@ -63,6 +62,7 @@ def weighted_effects(x: Any, y: Any, v: Any, shards: Local = LOCAL) -> FloatArra
     x, y, v = (torch.as_tensor(values) for values in (x, y, v))
     weight, first, second = shards.totals(v.sum(1)[:, None], v @ x, v @ x.square())
     y_sum, products = shards.totals((v @ y)[:, None], (v * y) @ x)
-    squares, varies = vary(second - first.square() / weight, weight)
-    effects = (products - first * y_sum / weight) / squares * varies
+    squares = second - first.square() / weight
+    varies = squares > 1e-12 * weight
+    effects = (products - first * y_sum / weight) / torch.where(varies, squares, 1.0) * varies
     return np.asarray(effects.cpu().numpy())
