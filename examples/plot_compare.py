@@ -1,7 +1,7 @@
 """Beside DRO, DWR and SRDO
 ========================
 
-Other methods were made for the same worry. ``compare`` trains as many as you like on the same rows,
+Other methods address the same problem. ``compare`` trains as many as you like on the same rows,
 tests them in the same environments, and gives an interval for every error. Two worlds show why no
 ranking holds everywhere.
 """

@@ -2,7 +2,7 @@
 =============================
 
 The same problem without a single 0/1 column: the variables and the outcome are numbers, and
-``StableRegressor`` takes the part of ``StableClassifier``.
+``StableRegressor`` takes the place of ``StableClassifier``.
 """
 
 # %%

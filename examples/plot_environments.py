@@ -50,7 +50,7 @@ X, y, where = three_clinics(seed=0)
 # %%
 # Without labels
 # --------------
-# Explaining away supposes that causes are independent of each other before the outcome is known.
+# Explaining away assumes that causes are independent of each other before the outcome is known.
 # These are not, and the verdict is wrong with much confidence: a cause is called noisy, a test
 # stable.
 pooled = StableClassifier(random_state=0).fit(X, y)
