@@ -130,19 +130,6 @@ def test_every_method_can_be_chosen(run, tmp_path, customers, method, estimator)
     assert type(model).__name__ == estimator
 
 
-def test_tuning_says_what_was_chosen(run, train, tmp_path):
-    answer = run("fit", train, *ARGUMENTS, "--tune", "-o", tmp_path / "model")
-    assert answer.code == 0
-    chosen = load(tmp_path / "model").estimator.C
-    assert f"tuned: C = {chosen:g}" in answer.out
-
-
-def test_the_default_method_tunes_itself(run, train, tmp_path):
-    answer = run("fit", train, "--target", "bought", "--tune", "-o", tmp_path / "model")
-    assert answer.code == 2
-    assert "--method stable chooses what there is to tune itself: omit --tune" in answer.err
-
-
 def test_the_same_seed_gives_the_same_model(run, customers, tmp_path):
     train = tmp_path / "small.csv"
     customers(120)[["age", "job", "bought"]].to_csv(train, index=False)

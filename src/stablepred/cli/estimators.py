@@ -1,4 +1,4 @@
-"""The methods of the command line by name, with their parameters and a grid to tune them over."""
+"""The methods of the command line by name, and how their parameters are set."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,6 @@ import stablepred as sp
 from stablepred.cli.options import Method
 from stablepred.cli.screen import parse_value
 from stablepred.exceptions import InputError
-from stablepred.search import StableSearchCV
 from stablepred.tables.messages import nearest
 
 METHODS: dict[Method, Callable[[int], Any]] = {
@@ -20,25 +19,6 @@ METHODS: dict[Method, Callable[[int], Any]] = {
     "dgbr": lambda seed: sp.DGBRClassifier(random_state=seed),
     "dgbr-paper": lambda seed: sp.DGBRClassifier.from_paper(random_state=seed),
 }
-# What the estimators do not choose themselves, around their defaults.
-GRIDS: dict[Method, dict[str, list[float]]] = {
-    "lr": {"C": [0.01, 0.1, 1.0]},
-    "dlr": {"network_l2": [3e-5, 3e-4, 3e-3]},
-    "gbr": {"weight_l2": [0.003, 0.01, 0.1]},
-    "dgbr": {"weight_l2": [0.003, 0.01, 0.1]},
-    "dgbr-paper": {"balance": [0.1, 1.0, 10.0]},
-}
-
-
-def make_estimator(method: Method, seed: int, settings: Sequence[str], *, tune: bool) -> Any:
-    """The estimator with its settings, or a search over its grid."""
-    estimator = METHODS[method](seed)
-    set_parameters(estimator, settings)
-    if not tune:
-        return estimator
-    if method not in GRIDS:
-        raise InputError(f"--method {method} chooses what there is to tune itself: omit --tune.")
-    return StableSearchCV(estimator, GRIDS[method], cv=3, random_state=seed)
 
 
 def set_parameters(estimator: Any, settings: Sequence[str]) -> None:

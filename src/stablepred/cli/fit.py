@@ -32,10 +32,6 @@ def fit(
         ),
     ] = "stable",
     settings: options.Set = None,
-    tune: Annotated[
-        bool,
-        typer.Option("--tune", help="Search a small grid on environments made from the table."),
-    ] = False,
     drop: options.Drop = None,
     by: Annotated[
         str | None,
@@ -68,7 +64,7 @@ def fit(
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
     from stablepred import StableRegressor
-    from stablepred.cli.estimators import GRIDS, make_estimator, parameter_options
+    from stablepred.cli.estimators import METHODS, parameter_options, set_parameters
     from stablepred.cli.tables import open_input, read, select_columns
     from stablepred.io.checkpoint import KeptFile
     from stablepred.tables.table_model import check_model_folder, encode_table
@@ -82,14 +78,14 @@ def fit(
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
     check_model_folder(output, force=force)
-    estimator = make_estimator(method, seed, settings or [], tune=tune)
+    estimator = METHODS[method](seed)
+    set_parameters(estimator, settings or [])
     checkpoint = output.resolve().with_name(f"{output.resolve().name}.checkpoint")
     if "checkpoint" in estimator.get_params(deep=False):
         estimator.set_params(checkpoint=KeptFile(checkpoint))
     elif resume:
         raise options.UsageError(
-            f"--method {method}{' --tune' * tune} keeps no checkpoint to --resume; gbr, dgbr "
-            "and dlr without --tune do."
+            f"--method {method} keeps no checkpoint to --resume; gbr, dgbr and dlr do."
         )
     with _resumable(checkpoint, resume=resume, force=force):
         file = open_input(table)
@@ -107,15 +103,12 @@ def fit(
         say(f"read {table}: {rows}, {len(file.columns)} columns ({file.format})")
         _describe_columns(encoded, file.columns, dropped)
         words = parameter_options(estimator, "gbr", "dgbr")
-        with warnings_as_lines(words), working(f"{'tuning' if tune else 'fitting'} {method}"):
+        with warnings_as_lines(words), working(f"fitting {method}"):
             model = encoded.fit(estimator)
             model.save(output, force=force)  # before anything more is printed
     _describe_model(model)
     with working("fitting again on each fold"):
         _compare_held_out(encoded, model, cv)
-    if tune:
-        chosen = model.estimator.get_params()
-        say("tuned: " + ", ".join(f"{name} = {chosen[name]:g}" for name in GRIDS[method]))
     say(f"written: {output} (model.safetensors, summary.json)")
 
 

@@ -25,9 +25,6 @@ from stablepred.tables.messages import Note, listed, unknown_column
 from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
 
-# The encoded outcome in a frame of raw columns; no column of a file has a line break in its name.
-OUTCOME = "\n"
-
 
 def load_model(folder: Path) -> TableModel:
     """The model in a folder that ``stablepred fit`` wrote."""
@@ -88,7 +85,7 @@ class Loaded(NamedTuple):
     model: TableModel
     environments: list[PlainTable]
     references: dict[str, dict[str, Any]]  # by role, then by environment
-    rows: pd.DataFrame  # all of them as they came, outcome encoded last
+    rows: PlainTable  # all of them as they came
 
 
 def load_environments(
@@ -104,7 +101,8 @@ def load_environments(
     """A model, and one environment per file, or one file cut by a column.
 
     What is ``comparing`` environments needs two of them. Values of the column that have fewer than
-    ``min_rows`` rows are no environments, if two others remain.
+    ``min_rows`` rows are no environments, if two others remain: in summaries all count alike, and
+    the chance errors of a few rows would hide what thousands of others show.
     """
     model = load_model(folder)
     if isinstance(model.target, ClassTarget):
@@ -126,13 +124,14 @@ def load_environments(
     found: list[PlainTable] = []
     surprises: list[Note] = []
     references: dict[str, dict[str, Any]] = {}
-    raw = []
+    raw, outcomes = [], []
     for path in paths:
         frame = _read_labelled(model, path, outcome, by)
         y = model.target.encode(frame[outcome])
         features, unexpected = model.features(frame)
         surprises += unexpected
-        raw.append(frame[model.encoder.used_columns].assign(**{OUTCOME: y}))
+        raw.append(frame[model.encoder.used_columns])
+        outcomes.append(y)
         beside = {"constant": np.full(len(frame), model.base_rate)}
         if model.references is not None:
             beside = {role: f(frame) for role, f in model.references.predictors().items()}
@@ -141,9 +140,14 @@ def load_environments(
             rows: dict[str, Any] = {name: np.ones(len(frame), dtype=bool)}
         else:
             groups = group_rows(frame[by], edges)
-            rows, few = _split_off_few(groups.rows, min_rows)
-            for line in [*groups.notes, *few]:
-                say(line)
+            rows = {name: k for name, k in groups.rows.items() if k.sum() >= min_rows}
+            if len(rows) < 2:
+                rows = groups.rows
+            few = [n for n in groups.rows if n not in rows]
+            sizes = [f"{n} ({count_noun(int(groups.rows[n].sum()), 'row')})" for n in few]
+            line = f"left out, under {min_rows} rows: {listed(sizes)}; --min-rows 1 takes them in"
+            for note in [*groups.notes, *[line] * bool(few)]:
+                say(note)
         for name, k in rows.items():
             found.append(PlainTable(name, features[k], y[k]))
             for role, predicted in beside.items():
@@ -155,21 +159,9 @@ def load_environments(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
-    return Loaded(model, found, references, pd.concat(raw, ignore_index=True))
-
-
-def _split_off_few(rows: dict[str, Any], least: int) -> tuple[dict[str, Any], list[str]]:
-    """The groups that have enough rows, and a line on the others.
-
-    In summaries all environments count alike, so the chance errors of a few rows would hide what
-    thousands of others show.
-    """
-    few = {name: int(k.sum()) for name, k in rows.items() if k.sum() < least}
-    if not few or len(rows) - len(few) < 2:
-        return rows, []
-    shown = listed([f"{name} ({count_noun(size, 'row')})" for name, size in few.items()])
-    line = f"left out, under {least} rows: {shown}; --min-rows 1 takes them in"
-    return {name: k for name, k in rows.items() if name not in few}, [line]
+    names = ", ".join(environment.name for environment in found)
+    rows_as_read = PlainTable(names, pd.concat(raw, ignore_index=True), np.concatenate(outcomes))
+    return Loaded(model, found, references, rows_as_read)
 
 
 def explain_change(
@@ -177,17 +169,12 @@ def explain_change(
 ) -> Any:
     """What the change in the model's loss comes from, between a table and the environments."""
     from stablepred.evaluation.drop import explain_drop
-    from stablepred.evaluation.predictions import plain_table
 
-    before = load_environments(folder, [against], target)
-    names = against.name, ", ".join(e.name for e in loaded.environments)
-    a, b = (
-        plain_table(rows.drop(columns=OUTCOME), rows[OUTCOME], name)
-        for rows, name in zip((before.rows, loaded.rows), names, strict=True)
-    )
+    before, model = load_environments(folder, [against], target).rows, loaded.model
     with warnings_as_lines(), working("comparing the two tables"):
-        model = loaded.model
-        return explain_drop(lambda X: model.expected(model.features(X)[0]), a, b, random_state=seed)
+        return explain_drop(
+            lambda X: model.expected(model.features(X)[0]), before, loaded.rows, random_state=seed
+        )
 
 
 def _read_labelled(model: TableModel, path: Path, outcome: str, by: str | None) -> pd.DataFrame:
