@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from stablepred.cli import options
-from stablepred.cli.screen import progress, say, warnings_as_lines
+from stablepred.cli.screen import say, warnings_as_lines, working
 
 
 def predict(
@@ -29,18 +29,18 @@ def predict(
     surprises: list[Any] = []
     rows = 0
     file = open_input(table)
-    with progress(f"predicting {table.name}") as report:
-        fitted.encoder.check_has_columns(file.columns)
-        say_ignored(fitted, file)
-        with warnings_as_lines(), new_file(output, force=force) as temporary:
-            for frame in file.pieces(fitted.encoder.used_columns, report):
-                features, unexpected = fitted.features(frame)
-                found = describe_predictions(fitted, fitted.expected(features))
-                found.to_csv(temporary, index=False, header=rows == 0, mode="a")
-                surprises += unexpected
-                rows += len(frame)
-            if not rows:
-                raise options.UsageError(f"{table} has a header but no rows.")
+    fitted.encoder.check_has_columns(file.columns)
+    say_ignored(fitted, file)
+    spinner = working(f"predicting {table.name}")
+    with spinner, warnings_as_lines(), new_file(output, force=force) as temporary:
+        for frame in file.pieces(fitted.encoder.used_columns):
+            features, unexpected = fitted.features(frame)
+            found = describe_predictions(fitted, fitted.expected(features))
+            found.to_csv(temporary, index=False, header=rows == 0, mode="a")
+            surprises += unexpected
+            rows += len(frame)
+        if not rows:
+            raise options.UsageError(f"{table} has a header but no rows.")
     for line in note_lines(surprises):
         say(line)
     positive = getattr(fitted.target, "positive", None)

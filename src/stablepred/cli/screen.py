@@ -19,7 +19,6 @@ from typing import Any
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import Progress, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -68,17 +67,6 @@ def show_table(
         console.print(Text(title, style="bold"), soft_wrap=True)
         console.print(table)
     say(printed.get().removesuffix("\n"))
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal; yields a function that takes the share that is done."""
-    console = Console(stderr=True)
-    columns = [*Progress.get_default_columns()[:3], TimeElapsedColumn()]
-    quiet = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
-        task = bar.add_task(what, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
 
 
 def working(what: str) -> AbstractContextManager[Any]:

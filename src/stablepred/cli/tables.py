@@ -14,7 +14,7 @@ import pandas as pd
 import stablepred
 from stablepred._text import count_noun
 from stablepred.cli.options import STANDARD
-from stablepred.cli.screen import progress, say, warnings_as_lines, working
+from stablepred.cli.screen import say, warnings_as_lines, working
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
@@ -47,9 +47,9 @@ def open_input(path: Path) -> TableFile:
 
 
 def read(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """All rows of some columns, with progress."""
-    with progress(f"reading {file.path.name}") as report:
-        return file.read(columns, report)
+    """All rows of some columns, with a spinner."""
+    with working(f"reading {file.path.name}"):
+        return file.read(columns)
 
 
 def select_columns(

@@ -11,6 +11,17 @@ from stablepred.evaluation.facts import ModelFacts, RunFacts
 from stablepred.html.page import Block, Format, Section, Table, make_figure, table_of
 from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
 
+# Verdict, whether used, and what it means.
+VERDICTS = [
+    ("stable", True, "Used, called stable: the evidence is that they bear on the outcome"),
+    ("undecided", True, "Used, undecided: the evidence is too weak either way"),
+    ("noisy", True, "Used although called noisy: their tie to the outcome may not hold elsewhere"),
+    ("noisy", False, "Left out, called noisy: their tie to the outcome may not hold elsewhere"),
+    ("undecided", False, "Left out, undecided: the evidence is too weak either way"),
+    ("stable", False, "Left out although called stable"),
+    ("constant", False, "Left out, the same in every training row"),
+]
+MOST_NAMES = 60
 WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
 
@@ -36,16 +47,14 @@ def balance_section(report: BalanceReport) -> Section:
         "Largest absolute imbalance per treatment, largest before weighting first.",
         len(report.after),
     )
-    return Section("balance", "Balance", title, text, [[figure, _worst_pairs(report)]])
-
-
-def _worst_pairs(report: BalanceReport) -> Table:
     first, gaps = report.before.to_numpy(), report.after.to_numpy()
     names = [label(name, 22) for name in report.after.index]
     order = np.argsort(-np.abs(gaps), axis=None, kind="stable")[:WORST_PAIRS]
     pairs = [(j, k) for j, k in zip(*np.unravel_index(order, gaps.shape), strict=True) if j != k]
     rows = [[names[j], names[k], signed(first[j, k]), signed(gaps[j, k])] for j, k in pairs]
-    return Table("The worst pairs after weighting", ["treatment", "on", "before", "after"], rows)
+    columns = ["treatment", "on", "before", "after"]
+    worst = Table("The worst pairs after weighting", columns, rows)
+    return Section("balance", "Balance", title, text, [[figure, worst]])
 
 
 def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
@@ -55,7 +64,10 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     if "used" in effects:
         title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
     text = [] if facts.decision is None else [str(facts.decision.reason)]
-    text += [_list_names(effects, *group) for group in VERDICTS]
+    for verdict, used, meaning in VERDICTS if "used" in effects else []:
+        found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
+        names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
+        text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
     text.append(
         "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
         "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
@@ -83,28 +95,6 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
 
 def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.rename(columns=lambda name: str(name).replace("_", " "))
-
-
-# Verdict, whether used, and what it means.
-VERDICTS = [
-    ("stable", True, "Used, called stable: the evidence is that they bear on the outcome"),
-    ("undecided", True, "Used, undecided: the evidence is too weak either way"),
-    ("noisy", True, "Used although called noisy: their tie to the outcome may not hold elsewhere"),
-    ("noisy", False, "Left out, called noisy: their tie to the outcome may not hold elsewhere"),
-    ("undecided", False, "Left out, undecided: the evidence is too weak either way"),
-    ("stable", False, "Left out although called stable"),
-    ("constant", False, "Left out, the same in every training row"),
-]
-MOST_NAMES = 60
-
-
-def _list_names(effects: pd.DataFrame, verdict: str, used: bool, meaning: str) -> str:
-    """The variables with this verdict and fate, by name; empty where there are none."""
-    if "used" not in effects:
-        return ""
-    found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
-    names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
-    return f"{meaning} ({len(found):,}). {names}." if len(found) else ""
 
 
 def run_section(facts: ModelFacts, run: RunFacts, remarks: list[str]) -> Section:

@@ -7,7 +7,7 @@ import pandas as pd
 from stablepred._text import error_name, interval, label, number, percent
 from stablepred.evaluation.stress import StressReport
 from stablepred.html.model import run_section
-from stablepred.html.page import Block, Figure, Page, Section, make_figure, table_of
+from stablepred.html.page import Block, Page, Section, make_figure, table_of
 from stablepred.plotting.rows import MOST_ROWS, QUIET, ROLES, Display, Marks, draw_rows
 
 
@@ -52,24 +52,22 @@ def _stress_section(report: StressReport) -> Section:
     caption = f"Worst {error} per feature, and its spread over the rates"
     by_rate = errors.filter(like="r=")
     rates = table_of(by_rate, f"{error} by rate of agreement r")
-    blocks: list[Block] = [_figure(report, by_rate), table_of(frame, caption)]
-    return Section("stress", "Stress", title, text, [blocks, [rates]])
-
-
-def _figure(report: StressReport, by_rate: pd.DataFrame) -> Figure:
-    top, rates = report.errors.head(MOST_ROWS), by_rate.head(MOST_ROWS)
+    top, shown = report.errors.head(MOST_ROWS), by_rate.head(MOST_ROWS)
     series = [
         Marks("largest error", top["worst"], ROLES["model"], top["low"], top["high"]),
-        Marks("smallest error", rates.min(axis=1), ("o", QUIET), hollow=True),
+        Marks("smallest error", shown.min(axis=1), ("o", QUIET), hollow=True),
     ]
 
     def draw(ax: Any) -> Display:
         ax.axvline(report.observed, color=QUIET, lw=1, ls=(0, (3, 3)))
-        return draw_rows(Display(), ax, list(top.index), series, error_name(report.error))
+        return draw_rows(Display(), ax, list(top.index), series, error)
 
-    caption = (
+    figure = make_figure(
+        draw,
+        f"{error} by feature, the largest first",
         f"The dashed line is the error as observed, {number(report.observed)}; the line through a "
-        f"mark is the {percent(report.level)} interval of the largest error."
+        f"mark is the {percent(report.level)} interval of the largest error.",
+        len(report.errors),
     )
-    description = f"{error_name(report.error)} by feature, the largest first"
-    return make_figure(draw, description, caption, len(report.errors))
+    blocks: list[Block] = [figure, table_of(frame, caption)]
+    return Section("stress", "Stress", title, text, [blocks, [rates]])

@@ -49,8 +49,6 @@ LINE_END = re.compile("\r\n|\r|\n")
 
 Opener = Callable[[], Any]  # of the bytes of a file
 
-Report = Callable[[float], None]  # called with the share of the file that was read
-
 
 class TableFile:
     """A table in a file: its columns, and its rows piece by piece.
@@ -70,34 +68,28 @@ class TableFile:
         check_columns(self.columns, f"{path}: ")
         self.stored = self.columns
 
-    def pieces(
-        self, columns: Sequence[str] | None = None, report: Report | None = None
-    ) -> Iterator[pd.DataFrame]:
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The rows in order, some thousands at a time, of the columns asked for."""
-        return map(_to_pandas, self.batches(columns, report))
+        return (_to_pandas(pa.Table.from_batches([batch])) for batch in self.batches(columns))
 
-    def read(
-        self, columns: Sequence[str] | None = None, report: Report | None = None
-    ) -> pd.DataFrame:
+    def read(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All rows, of the columns asked for."""
-        batches = list(self.batches(columns, report))
+        batches = list(self.batches(columns))
         if not sum(batch.num_rows for batch in batches):
             raise InputError(f"{self.path} has a header but no rows.")
         return _to_pandas(pa.Table.from_batches(batches))
 
-    def batches(
-        self, columns: Sequence[str] | None = None, report: Report | None = None
-    ) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """The rows as Arrow batches."""
         names = list(self.columns if columns is None else columns)
         for name in names:
             if name not in self.columns:
                 raise unknown_column(name, self.columns, f"{self.path}: column")
         chosen = [self.columns.index(name) for name in names]
-        for arrays in self._read(chosen, report or (lambda share: None)):
+        for arrays in self._read(chosen):
             yield pa.record_batch(arrays, names=names)
 
-    def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
+    def _read(self, indices: list[int]) -> Iterator[list[Any]]:
         """The columns at the given indices, piece by piece."""
         raise NotImplementedError
 
@@ -107,9 +99,9 @@ class CsvFile(TableFile):
 
     def __init__(self, path: Path, source: Path, packed: bool) -> None:
         self.source, self.packed = source, packed
-        open_bytes = partial(gzip.open if packed else open, source, "rb")
-        self.encoding = detect_encoding(str(path), open_bytes)
-        found = detect_separator(str(path), open_bytes, self.encoding)
+        self.open_bytes = partial(gzip.open if packed else open, source, "rb")
+        self.encoding = detect_encoding(str(path), self.open_bytes)
+        found = detect_separator(str(path), self.open_bytes, self.encoding)
         self.separator, self.header, self.empty_lines = found
         shown = {"\t": "tab"}.get(self.separator, repr(self.separator))
         super().__init__(path, self.header, f"CSV, separator {shown}, {self.encoding}")
@@ -118,7 +110,7 @@ class CsvFile(TableFile):
         if has_data_names(self.columns) and not all(name.isdigit() for name in self.columns):
             self.notes.append(f"{path} has columns named {self.columns[0]!r}, ... {FIRST_LINE}")
 
-    def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
+    def _read(self, indices: list[int]) -> Iterator[list[Any]]:
         odd: Any = []
         # In a file of one column an empty line after the header is a missing value.
         wide = len(self.header) > 1
@@ -138,12 +130,9 @@ class CsvFile(TableFile):
             strings_can_be_null=False,
             column_types=dict.fromkeys(self.header, pa.large_string()),
         )
-        size = self.source.stat().st_size
         try:
-            with self.source.open("rb") as raw:
-                stream = gzip.GzipFile(fileobj=raw) if self.packed else raw
+            with self.open_bytes() as stream:
                 for batch in arrow_csv.open_csv(stream, read, parse, convert):
-                    report(raw.tell() / size)
                     columns = batch.columns
                     yield [columns[index] for index in indices]
         except pa.ArrowInvalid as error:
@@ -167,7 +156,7 @@ class CsvFile(TableFile):
 
 
 class ParquetFile(TableFile):
-    """A Parquet file; its columns have types, and it knows how many rows it has."""
+    """A Parquet file; its columns have types."""
 
     def __init__(self, path: Path, source: Path) -> None:
         self.source = source
@@ -181,21 +170,18 @@ class ParquetFile(TableFile):
         check_columns(stored, f"{path}: ")
         self.stored = stored  # by which columns are read
 
-    def _read(self, indices: list[int], report: Report) -> Iterator[list[Any]]:
+    def _read(self, indices: list[int]) -> Iterator[list[Any]]:
         try:
             with parquet.ParquetFile(self.source) as file:
-                done, total = 0, max(1, file.metadata.num_rows)
+                if not file.metadata.num_rows:
+                    raise InputError(f"{self.path} has no rows.")
                 names = [self.stored[index] for index in indices]
                 for batch in file.iter_batches(ROWS, columns=names):
                     batch.validate(full=True)  # strings that are none, offsets out of bounds
-                    done += batch.num_rows
-                    report(done / total)
                     # A dictionary is a way to store values, and says nothing about what they are.
                     found = [batch.column(name) for name in names]
                     coded = pa.DictionaryArray
                     yield [c.dictionary_decode() if isinstance(c, coded) else c for c in found]
-                if not done:
-                    raise InputError(f"{self.path} has no rows.")
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"{self.path} is a damaged Parquet file: {error}") from error
 
@@ -276,9 +262,8 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     return file.read(columns)
 
 
-def _to_pandas(rows: Any) -> pd.DataFrame:
+def _to_pandas(table: Any) -> pd.DataFrame:
     """Text stays in Arrow's memory, whatever the version of pandas."""
-    table = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
     text = pd.StringDtype("pyarrow")
     types = {pa.string(): text, pa.large_string(): text}
     return table.to_pandas(types_mapper=types.get, ignore_metadata=True)

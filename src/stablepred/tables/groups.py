@@ -41,18 +41,29 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
     Group ``[a, b)`` between two edges of ``bins`` has the numbers from a up to but not b. Without
     edges, numbers with more than ten different values are cut at their quartiles.
     """
-    values, notes = _numbers(column)
-    if values is None:
+    kind, notes = kind_of(column), list[str]()
+    is_text = kind != "number"
+    if kind == "number":
+        numbers = to_numbers(column)
+    elif kind == "text" and not isinstance(column.dtype, pd.CategoricalDtype):
+        style, numbers, found = number_style(str(column.name), to_text(column))
+        is_text = not style
+        notes = [f"read as fractions: {note}" for note in found if note.topic == "decimals"]
+    if is_text:
         if bins is not None:
             raise InputError(
                 f"bins cut numbers, but column {column.name!r} holds text. Leave the bins out."
             )
         return _by_text(column)
+    if numbers.strays.any():
+        rows = count_noun(int(numbers.strays.sum()), "row")
+        notes.append(f"not finite numbers, in group {MISSING}: {rows}, e.g. {numbers.example!r}")
+    values = np.where(numbers.finite, numbers.values, np.nan)
     missing = np.isnan(values)
     distinct = np.unique(values[~missing])
     if bins is None and len(distinct) <= FEW:
-        rows = {str(format_value(value)): values == value for value in distinct}
-        return Groups(_with_missing(rows, missing), notes)
+        masks = {str(format_value(value)): values == value for value in distinct}
+        return Groups(_with_missing(masks, missing), notes)
     if bins is None:
         edges = np.unique(np.quantile(values[~missing], [0, 0.25, 0.5, 0.75, 1]))
     else:
@@ -63,44 +74,19 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
                 f"{list(bins)}."
             )
     index = np.searchsorted(edges, values, side="right") - 1
-    index[(values == edges[-1]) & (bins is None)] -= 1  # the last quartile has its upper edge
-    rows = {}
-    for k, name in enumerate(_intervals(edges, closed=bins is None)):
-        if (index == k).any():
-            rows[name] = index == k
-        else:
-            notes.append(f"no rows in {name}")
-    outside = int((~missing & ((index < 0) | (index > len(edges) - 2))).sum())
-    if outside:
-        notes.append(f"outside the bins, left out: {count_noun(outside, 'row')}")
-    return Groups(_with_missing(rows, missing), notes)
-
-
-def _numbers(column: pd.Series) -> tuple[NDArray[np.float64] | None, list[str]]:
-    """The values of a column of numbers, NaN where there is none; and what was assumed."""
-    kind, notes = kind_of(column), list[str]()
-    if kind == "number":
-        numbers = to_numbers(column)
-    elif kind != "text" or isinstance(column.dtype, pd.CategoricalDtype):
-        return None, []
-    else:
-        style, numbers, found = number_style(str(column.name), to_text(column))
-        if not style:
-            return None, []
-        notes = [f"read as fractions: {note}" for note in found if note.topic == "decimals"]
-    if numbers.strays.any():
-        rows = count_noun(int(numbers.strays.sum()), "row")
-        notes.append(f"not finite numbers, in group {MISSING}: {rows}, e.g. {numbers.example!r}")
-    return np.where(numbers.finite, numbers.values, np.nan), notes
-
-
-def _intervals(edges: NDArray[np.float64], *, closed: bool) -> list[str]:
-    """Names of the intervals between edges; ``closed`` where the last one has its upper edge."""
     shown = [f"{edge:g}" for edge in edges]
     if len(set(shown)) < len(edges):  # six digits do not tell them apart
         shown = [str(format_value(edge)) for edge in edges]
     names = [f"[{low}, {high})" for low, high in pairwise(shown)]
-    return [*names[:-1], names[-1][:-1] + "]"] if closed else names
+    if bins is None:  # the last quartile has its upper edge
+        index[values == edges[-1]] -= 1
+        names[-1] = names[-1][:-1] + "]"
+    masks = {name: index == k for k, name in enumerate(names) if (index == k).any()}
+    notes += [f"no rows in {name}" for name in names if name not in masks]
+    outside = int((~missing & ((index < 0) | (index > len(edges) - 2))).sum())
+    if outside:
+        notes.append(f"outside the bins, left out: {count_noun(outside, 'row')}")
+    return Groups(_with_missing(masks, missing), notes)
 
 
 def _by_text(column: pd.Series) -> Groups:

@@ -143,22 +143,20 @@ def is_missing(column: pd.Series) -> Mask:
 
 
 def _are_amounts(values: list[str], column: pd.Series) -> bool:
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return False
     numbers = [value for value in values if any(re.match(p, value) for p in NUMBER.values())]
-    if 2 * len(numbers) < len(values):
+    if isinstance(column.dtype, pd.CategoricalDtype) or 2 * len(numbers) < len(values):
         return False
     whole = all(re.fullmatch(r"[+-]?\d+", value) for value in numbers)
     return len(values) > MOST_LEVELS or not whole
 
 
 def _learn_number(column: pd.Series) -> NumberTarget:
-    style = "point"
+    name, style = str(column.name), "point"
     if check_kind(column) == "text":
         text = to_text(column)
         style = find_style(text)
-        check_style(text, style, str(column.name))
-    target = NumberTarget(str(column.name), style)
+        check_style(text, style, name)
+    target = NumberTarget(name, style)
     if np.ptp(target.encode(column)) == 0:
         raise not_two_values(target.name, "only one value", [_examples(_classes(column).values)])
     return target
