@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
@@ -14,24 +12,16 @@ ROW = "{average:.3f}|{stability:.3f}|{worst:.3f}|{average low:.3f} to {average h
 
 
 def compare(
-    train: Annotated[Path, typer.Argument(help="CSV or Parquet file to train on.")],
-    tests: Annotated[
-        list[Path] | None, typer.Argument(help="Files to test on; each is an environment.")
-    ] = None,
-    target: Annotated[str, typer.Option(help="Outcome column: two values, or a number.")] = ...,  # type: ignore[assignment]
-    by: options.By = None,
-    drop: options.Drop = None,
-    methods: Annotated[
-        str | None, typer.Option(help="Names of methods, separated by commas; all by default.")
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "-o", help="Folder for tables, a picture, and the finished methods."
-        ),
-    ] = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
+    train: Path,
+    tests: list[Path] | None = None,
+    *,
+    target: str,
+    by: str | None = None,
+    drop: list[str] | None = None,
+    methods: str | None = None,
+    output: Path | None = None,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Train many methods on one table and compare their errors in other environments.
 

@@ -3,9 +3,7 @@
 import time
 import warnings
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from stablepred._extras import require
 from stablepred.cli import options
@@ -17,17 +15,12 @@ NAMES = {method: "Stable" if method == "stable" else method.upper() for method i
 
 
 def demo(
-    bias_on: Annotated[
-        Literal["outcome", "signal"],
-        typer.Option(help="What the biased features follow: the outcome, or its noise-free part."),
-    ] = "outcome",
-    rate: Annotated[float, typer.Option(help="Bias rate r of the training environment.")] = 0.75,
-    rows: Annotated[int, typer.Option(help="Rows of the training environment.")] = 2000,
-    test_rows: Annotated[int, typer.Option(help="Rows of each test environment.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Seed of data and methods.")] = 1000,
-    output: Annotated[
-        Path, typer.Option(help="Folder for the table, the figure and the report.")
-    ] = Path("stablepred-demo"),
+    bias_on: Literal["outcome", "signal"] = "outcome",
+    rate: float = 0.75,
+    rows: int = 2000,
+    test_rows: int = 10_000,
+    seed: int = 1000,
+    output: Path = Path("stablepred-demo"),
 ) -> None:
     """Train all methods in one environment and compare them in nine others.
 

@@ -1,32 +1,25 @@
 """``stablepred evaluate``: errors of a model by environment, beside those of the references."""
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import typer
 
-from stablepred.cli import options
 from stablepred.cli.screen import FAILED_CHECK, say, show_table, warnings_as_lines, working
 
 
 def evaluate(
-    model: options.Model,
-    tables: options.Tables,
-    target: options.Target = None,
-    by: options.By = None,
-    bins: options.Bins = None,
-    min_rows: options.MinRows = 30,
-    against: options.Against = None,
-    max_stability: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Exit code 1 if Stability_Error is larger, or if the model is no better on "
-            "average than a constant, which is always stable.",
-        ),
-    ] = None,
-    output: options.OptionalCSV = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
+    model: Path,
+    tables: list[Path],
+    target: str | None = None,
+    by: str | None = None,
+    bins: str | None = None,
+    min_rows: int = 30,
+    against: Path | None = None,
+    max_stability: float | None = None,
+    output: Path | None = None,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Measure the error (RMSE) in each environment, its average and its spread.
 

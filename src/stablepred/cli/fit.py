@@ -4,9 +4,7 @@ import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from stablepred.cli import options
 from stablepred.cli.screen import describe, say, show_table, warnings_as_lines, working
@@ -16,43 +14,20 @@ EFFECT = "{effect:+.3f}|{low:+.3f} to {high:+.3f}"
 
 
 def fit(
-    table: options.Table,
-    target: Annotated[
-        str,
-        typer.Option(
-            help="Outcome column: two values; with stable, also several classes or a number."
-        ),
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the model.")],
-    method: Annotated[
-        options.Method,
-        typer.Option(
-            help="stable leaves out what cannot be relied on; gbr and dgbr are the paper's methods "
-            "(dgbr-paper to the letter); lr and dlr are the same without balancing."
-        ),
-    ] = "stable",
-    settings: options.Set = None,
-    drop: options.Drop = None,
-    by: Annotated[
-        str | None,
-        typer.Option(help="Column that tells training environments apart (stable only)."),
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="Value of the target to predict; by default the last one.")
-    ] = None,
-    overlap: options.Overlap = None,
-    cv: Annotated[
-        int,
-        typer.Option(min=0, help="Folds for the cross-validated error of the model; 0 skips it."),
-    ] = 3,
-    skip_missing_target: Annotated[
-        bool, typer.Option("--skip-missing-target", help="Leave out rows without an outcome.")
-    ] = False,
-    seed: options.Seed = 0,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a fit that was interrupted.")
-    ] = False,
-    force: options.Force = False,
+    table: Path,
+    target: str,
+    output: Path,
+    method: options.Method = "stable",
+    settings: list[str] | None = None,
+    drop: list[str] | None = None,
+    by: str | None = None,
+    positive: str | None = None,
+    overlap: float | None = None,
+    cv: int = 3,
+    skip_missing_target: bool = False,
+    seed: int = 0,
+    resume: bool = False,
+    force: bool = False,
 ) -> None:
     """Train a model on one table, for use in other environments as well.
 

@@ -1,7 +1,8 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options of all commands: the help of each, and what it takes."""
 
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -9,54 +10,84 @@ STANDARD = Path("-")  # standard input or output
 
 Method = Literal["stable", "lr", "dlr", "gbr", "dgbr", "dgbr-paper"]
 
-Table = Annotated[Path, typer.Argument(help="CSV (also .gz) or Parquet file; - is standard input.")]
-Tables = Annotated[list[Path], typer.Argument(help="CSV or Parquet files with the outcome.")]
-Model = Annotated[Path, typer.Argument(help="Folder that 'stablepred fit' wrote.")]
-Target = Annotated[
-    str | None, typer.Option(help="Outcome column, if its name differs from that in training.")
-]
-By = Annotated[
-    str | None,
-    typer.Option(help="Column whose values are the environments; numbers are cut into bins."),
-]
-Against = Annotated[
-    Path | None,
-    typer.Option(
-        help="A table to compare with, such as that of training: how much of the change in loss "
-        "comes from X moving, and how much from Y given X changing."
-    ),
-]
-Bins = Annotated[
-    str | None,
-    typer.Option(
-        help="Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
-        "without them quartiles."
-    ),
-]
-MinRows = Annotated[
-    int,
-    typer.Option(min=1, help="With --by, leave out environments with fewer rows."),
-]
-Drop = Annotated[
-    list[str] | None,
-    typer.Option(help="Column to leave out; may be repeated, or several separated by commas."),
-]
-Overlap = Annotated[
-    float | None,
-    typer.Option(help="Leave out features whose share of ones is below this, or above 1 - this."),
-]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything that is random.")]
-_CSV = typer.Option("--output", "-o", help="CSV file to write; - is standard output.")
-CSV = Annotated[Path, _CSV]
-OptionalCSV = Annotated[Path | None, _CSV]
-Force = Annotated[bool, typer.Option("--force", help="Replace an older output.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show a traceback on errors.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", help="A parameter of the method, for example --set max_iter=200; may be repeated."
-    ),
-]
+# The help of each by its name, after that of the command where it is of one command only.
+HELP = {
+    "table": "CSV (also .gz) or Parquet file; - is standard input.",
+    "tables": "CSV or Parquet files with the outcome.",
+    "model": "Folder that 'stablepred fit' wrote.",
+    "target": "Outcome column, if its name differs from that in training.",
+    "by": "Column whose values are the environments; numbers are cut into bins.",
+    "bins": "Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
+    "without them quartiles.",
+    "min_rows": "With --by, leave out environments with fewer rows.",
+    "against": "A table to compare with, such as that of training: how much of the change in loss "
+    "comes from X moving, and how much from Y given X changing.",
+    "drop": "Column to leave out; may be repeated, or several separated by commas.",
+    "overlap": "Leave out features whose share of ones is below this, or above 1 - this.",
+    "settings": "A parameter of the method, for example --set max_iter=200; may be repeated.",
+    "seed": "Seed of everything that is random.",
+    "output": "CSV file to write; - is standard output.",
+    "force": "Replace an older output.",
+    "debug": "Show a traceback on errors.",
+    "compare train": "CSV or Parquet file to train on.",
+    "compare tests": "Files to test on; each is an environment.",
+    "compare target": "Outcome column: two values, or a number.",
+    "compare methods": "Names of methods, separated by commas; all by default.",
+    "compare output": "Folder for tables, a picture, and the finished methods.",
+    "demo bias_on": "What the biased features follow: the outcome, or its noise-free part.",
+    "demo rate": "Bias rate r of the training environment.",
+    "demo rows": "Rows of the training environment.",
+    "demo test_rows": "Rows of each test environment.",
+    "demo seed": "Seed of data and methods.",
+    "demo output": "Folder for the table, the figure and the report.",
+    "evaluate max_stability": "Exit code 1 if Stability_Error is larger, or if the model is no "
+    "better on average than a constant, which is always stable.",
+    "fit target": "Outcome column: two values; with stable, also several classes or a number.",
+    "fit output": "Folder for the model.",
+    "fit method": "stable leaves out what cannot be relied on; gbr and dgbr are the paper's "
+    "methods (dgbr-paper to the letter); lr and dlr are the same without balancing.",
+    "fit by": "Column that tells training environments apart (stable only).",
+    "fit positive": "Value of the target to predict; by default the last one.",
+    "fit cv": "Folds for the cross-validated error of the model; 0 skips it.",
+    "fit skip_missing_target": "Leave out rows without an outcome.",
+    "fit resume": "Continue a fit that was interrupted.",
+    "report train": "Fit the references on this table, instead of using those stored with the "
+    "model.",
+    "report output": "HTML file to write; - is standard output.",
+    "reproduce names": "What to run; without a name, the list of studies is shown.",
+    "reproduce seeds": "Number of seeds: 10, or 2 with --quick.",
+    "reproduce first_seed": "First seed; those of the published tables start at 1000.",
+    "reproduce quick": "A small version, to see that it runs.",
+    "reproduce tuned": "Also tune the methods, where n = 2000, on three seeds.",
+    "reproduce jobs": "Number of processes.",
+    "reproduce output": "Folder for records, tables and figures: results, or results/quick.",
+    "weights target": "Outcome column, which is not to be balanced.",
+    "weights method": "gbr balances the features; dgbr (with --target) an embedding learned from "
+    "them.",
+}
+ARGUMENTS = ("table", "tables", "model", "compare train", "compare tests", "reproduce names")
+FLAGS = {"output": ("--output", "-o"), "settings": ("--set",)}
+LEAST = {
+    "min_rows": 1,
+    "seed": 0,
+    "max_stability": 0,
+    "cv": 0,
+    "seeds": 1,
+    "jobs": 1,
+    "first_seed": 0,
+}
+
+
+def explain(command: str, parameter: Parameter) -> Parameter:
+    """The parameter of a command as an argument or option with its help."""
+    name, kind = parameter.name, parameter.annotation
+    key = f"{command} {name}" if f"{command} {name}" in HELP else name
+    if key in ARGUMENTS:
+        about: Any = typer.Argument(help=HELP[key])
+    else:
+        plain = (f"--{name.replace('_', '-')}",) if kind is bool else ()  # and no --no-...
+        about = typer.Option(*FLAGS.get(name, plain), help=HELP[key], min=LEAST.get(name))
+    return parameter.replace(annotation=Annotated[kind, about])
 
 
 class UsageError(Exception):

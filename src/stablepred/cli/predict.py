@@ -8,10 +8,7 @@ from stablepred.cli.screen import say, warnings_as_lines, working
 
 
 def predict(
-    model: options.Model,
-    table: options.Table,
-    output: options.CSV = Path("predictions.csv"),
-    force: options.Force = False,
+    model: Path, table: Path, output: Path = Path("predictions.csv"), force: bool = False
 ) -> None:
     """Predict for new rows: one line per row, in order, with 'probability' and 'prediction'.
 

@@ -1,34 +1,23 @@
 """``stablepred report``: one HTML page on how stable a model is, from a user's own tables."""
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from stablepred._extras import require
-from stablepred.cli import options
 from stablepred.cli.screen import say, warnings_as_lines, working
 
 
 def report(
-    model: options.Model,
-    tables: options.Tables,
-    target: options.Target = None,
-    by: options.By = None,
-    bins: options.Bins = None,
-    min_rows: options.MinRows = 30,
-    train: Annotated[
-        Path | None,
-        typer.Option(
-            help="Fit the references on this table, instead of using those stored with the model."
-        ),
-    ] = None,
-    against: options.Against = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="HTML file to write; - is standard output.")
-    ] = Path("report.html"),
-    seed: options.Seed = 0,
-    force: options.Force = False,
+    model: Path,
+    tables: list[Path],
+    target: str | None = None,
+    by: str | None = None,
+    bins: str | None = None,
+    min_rows: int = 30,
+    train: Path | None = None,
+    against: Path | None = None,
+    output: Path = Path("report.html"),
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Write a report: errors by environment, what breaks the model, and how it was balanced.
 

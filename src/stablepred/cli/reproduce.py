@@ -4,9 +4,7 @@ import importlib
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 import stablepred
 from stablepred.cli import options
@@ -16,28 +14,13 @@ RESULTS = Path("results")
 
 
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(help="What to run; without a name, the list of studies is shown."),
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of seeds: 10, or 2 with --quick.")
-    ] = None,
-    first_seed: Annotated[
-        int, typer.Option(min=0, help="First seed; those of the published tables start at 1000.")
-    ] = 1000,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version, to see that it runs.")
-    ] = False,
-    tuned: Annotated[
-        bool,
-        typer.Option("--tuned", help="Also tune the methods, where n = 2000, on three seeds."),
-    ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Folder for records, tables and figures: results, or results/quick."),
-    ] = None,
+    names: list[str] | None = None,
+    seeds: int | None = None,
+    first_seed: int = 1000,
+    quick: bool = False,
+    tuned: bool = False,
+    jobs: int = 1,
+    output: Path | None = None,
 ) -> None:
     """Run the paper's experiments and other studies by name, from a clone of the repository.
 

@@ -105,9 +105,11 @@ def guard(command: Callable[..., None]) -> Any:
         if isinstance(sys.stdout, NoReader):
             raise typer.Exit(BROKEN_PIPE)
 
-    own = list(signature(command).parameters.values())
-    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=options.Debug)
-    vars(guarded)["__signature__"] = Signature([*own, debug])
+    debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=bool)
+    taken = [*signature(command).parameters.values(), debug]
+    vars(guarded)["__signature__"] = Signature(
+        [options.explain(command.__name__, parameter) for parameter in taken]
+    )
     return guarded
 
 

@@ -1,6 +1,7 @@
 """``stablepred stress``: which features a model must be able to trust."""
 
-from stablepred.cli import options
+from pathlib import Path
+
 from stablepred.cli.screen import say, show_table, warnings_as_lines, working
 
 SHOWN = 15  # features in the printed table
@@ -8,12 +9,12 @@ ROW = "{agreement:.2f}|{worst:.3f}|{low:.3f} to {high:.3f}|{worst_rate:g}|{stabi
 
 
 def stress(
-    model: options.Model,
-    table: options.Table,
-    target: options.Target = None,
-    output: options.OptionalCSV = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
+    model: Path,
+    table: Path,
+    target: str | None = None,
+    output: Path | None = None,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Find what breaks a model: make each feature in turn agree or disagree with the outcome.
 

@@ -1,31 +1,22 @@
 """``stablepred weights``: balancing weights alone, for use in another tool."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import typer
+from typing import Any, Literal
 
 from stablepred.cli import options
 from stablepred.cli.screen import say, warnings_as_lines, working
 
 
 def weights(
-    table: options.Table,
-    output: options.CSV = Path("weights.csv"),
-    target: Annotated[
-        str | None, typer.Option(help="Outcome column, which is not to be balanced.")
-    ] = None,
-    method: Annotated[
-        Literal["gbr", "dgbr"],
-        typer.Option(
-            help="gbr balances the features; dgbr (with --target) an embedding learned from them."
-        ),
-    ] = "gbr",
-    drop: options.Drop = None,
-    overlap: options.Overlap = None,
-    settings: options.Set = None,
-    seed: options.Seed = 0,
-    force: options.Force = False,
+    table: Path,
+    output: Path = Path("weights.csv"),
+    target: str | None = None,
+    method: Literal["gbr", "dgbr"] = "gbr",
+    drop: list[str] | None = None,
+    overlap: float | None = None,
+    settings: list[str] | None = None,
+    seed: int = 0,
+    force: bool = False,
 ) -> None:
     """Find weights under which every feature is balanced against all others.
 
