@@ -13,11 +13,13 @@ meets environments where r is anything from .1 to .9.
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from stablepred import StableClassifier, average_error, environment_errors, stability_error
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.references import ConstantPredictor, Oracle
 
 RATES = np.arange(1, 10) / 10
 
@@ -30,11 +32,12 @@ tests = [world.sample(5000, bias_rate=rate, random_state=1) for rate in RATES]
 # ------------------------------
 # The constant predicts the training rate for everybody. The oracle is told which features are
 # causes.
+causes = make_column_transformer(("passthrough", world.stable_features))
 models = {
     "logistic regression": LogisticRegression().fit(train.X, train.y),
     "Stable": StableClassifier(random_state=0).fit(train.X, train.y),
-    "constant": ConstantPredictor(train),
-    "oracle": Oracle(train, world.stable_features),
+    "constant": DummyClassifier(strategy="prior").fit(train.X, train.y),
+    "oracle": make_pipeline(causes, LogisticRegression()).fit(train.X, train.y),
 }
 errors = pd.DataFrame({name: environment_errors(model, tests) for name, model in models.items()})
 print(

@@ -10,11 +10,13 @@ import warnings
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from stablepred import DGBRClassifier, average_error, environment_errors, stability_error
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.references import ConstantPredictor, Oracle
 
 ROWS, TEST_ROWS = 2000, 5000
 
@@ -25,8 +27,9 @@ def main(rows: int = ROWS, test_rows: int = TEST_ROWS) -> None:
     train = world.sample(rows, bias_rate=0.75, random_state=0)
     rates = np.arange(1, 10) / 10
     tests = [world.sample(test_rows, bias_rate=rate, random_state=1) for rate in rates]
+    causes = make_column_transformer(("passthrough", world.stable_features))
     models = {
-        "constant": ConstantPredictor(train),
+        "constant": DummyClassifier(strategy="prior").fit(train.X, train.y),
         "LR": LogisticRegression().fit(train.X, train.y),
         "paper, lambda 3 = .01": DGBRClassifier.from_paper(weight_l2=0.01, random_state=0),
         "paper, lambda 1 = 10^4": DGBRClassifier.from_paper(
@@ -34,7 +37,7 @@ def main(rows: int = ROWS, test_rows: int = TEST_ROWS) -> None:
         ),
         "paper": DGBRClassifier.from_paper(random_state=0),
         "default": DGBRClassifier(random_state=0),
-        "oracle": Oracle(train, world.stable_features),
+        "oracle": make_pipeline(causes, LogisticRegression()).fit(train.X, train.y),
     }
     print(f"{'model':22} average  stability  weight on y = 0  spread of the embedding")
     for name, model in models.items():

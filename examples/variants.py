@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from sklearn.compose import make_column_transformer
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from stablepred import (
     DGBRClassifier,
@@ -25,7 +28,6 @@ from stablepred import (
     stability_error,
 )
 from stablepred.data import Environment, SyntheticWorld
-from stablepred.evaluation.references import ConstantPredictor, Oracle
 
 WORLDS = {
     "S⊥V": SyntheticWorld("s_indep_v"),
@@ -77,9 +79,10 @@ def _tests(world: SyntheticWorld, rows: int, seed: int) -> list[Environment]:
 
 def _models(train: Environment, world: SyntheticWorld, seed: int) -> Iterator[tuple[str, Any]]:
     """The references, the other methods, and the variants of DGBR."""
-    yield "constant", ConstantPredictor(train)
-    yield "oracle", Oracle(train, world.stable_features)
+    causes = make_column_transformer(("passthrough", world.stable_features))
     models: dict[str, Any] = {
+        "constant": DummyClassifier(strategy="prior"),
+        "oracle": make_pipeline(causes, LogisticRegression()),
         "LR": LogisticRegression(),
         "DLR": DLRClassifier(random_state=seed),
         "GBR": GBRClassifier(random_state=seed),

@@ -26,7 +26,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.evaluation.metrics import worst_error as worst_error
     from stablepred.evaluation.price import stability_price as stability_price
     from stablepred.evaluation.reports import stability_report as stability_report
-    from stablepred.evaluation.reports import stress_test as stress_test
+    from stablepred.evaluation.stress import stress_test as stress_test
     from stablepred.io.save import load as load
     from stablepred.models.balanced import BalancedClassifier as BalancedClassifier
     from stablepred.models.balanced import BalancedRegressor as BalancedRegressor

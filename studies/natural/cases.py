@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred.evaluation.metrics import rmse
-from stablepred.evaluation.references import ConstantPredictor
 from stablepred.exceptions import StablepredWarning
 from studies.methods import CONSTANT, Fitted, fit
 from studies.natural.methods import (
@@ -35,6 +34,7 @@ from studies.natural.tables import (
     load_table,
 )
 from studies.records import Definition, Result
+from studies.references import ConstantPredictor
 
 NAME = "natural"
 # Raised when a change of the code changes the environments or what is recorded of them.

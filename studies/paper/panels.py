@@ -26,8 +26,6 @@ from stablepred.evaluation.metrics import (
     stability_error,
 )
 from stablepred.evaluation.predictions import predict_outcomes
-from stablepred.evaluation.references import ConstantPredictor, Oracle
-from stablepred.evaluation.shrinkage import shrinkage_line
 from stablepred.validation.environments import RATES
 from stablepred.worlds.environment import Environment
 from stablepred.worlds.synthetic import SyntheticWorld
@@ -43,6 +41,7 @@ from studies.methods import (
     fit,
 )
 from studies.records import Definition, Result
+from studies.references import ConstantPredictor, Oracle, shrinkage_line
 
 # Raised when the references, the environments or what is recorded of a run change.
 REVISION = 3

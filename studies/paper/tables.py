@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from stablepred.evaluation.shrinkage import least_shrunk
+from stablepred.evaluation.comparison import least_shrunk
 from stablepred.worlds.synthetic import SyntheticWorld
 from studies.methods import (
     COMPARED,

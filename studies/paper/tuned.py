@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from stablepred.evaluation.references import ConstantPredictor
 from stablepred.search import StableSearchCV
 from studies.methods import GRIDS, METHODS, Settings
 from studies.paper.panels import (
@@ -22,6 +21,7 @@ from studies.paper.panels import (
     shorten,
 )
 from studies.records import Definition, Result
+from studies.references import ConstantPredictor
 
 FOLDS = 3
 STABILITY_WEIGHT = 5.0

@@ -22,7 +22,6 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred.evaluation.metrics import average_error, rmse, stability_error
-from stablepred.evaluation.references import ConstantPredictor, Oracle
 from studies.methods import (
     BALANCED_BOOSTING,
     BOOSTING,
@@ -43,6 +42,7 @@ from studies.real.environments import (
 )
 from studies.real.features import ASIDE, OUTCOME, BinaryTable, binary_table
 from studies.records import Definition, Result
+from studies.references import ConstantPredictor, Oracle
 
 FloatArray = NDArray[np.float64]
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from stablepred.evaluation.shrinkage import beaten_by_shrinkage
 from studies.methods import CONSTANT, DGBR, FOUR, LR, ORACLE
 from studies.real.cases import Case, Design, both_errors
 from studies.records import Records, Result
+from studies.references import beaten_by_shrinkage
 from studies.tables import ERRORS, Interval, markdown, mean_interval, percent, seed_text
 
 BOTH = tuple(ERRORS.values())

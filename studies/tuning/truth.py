@@ -8,11 +8,11 @@ from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.evaluation.metrics import environment_errors
-from stablepred.evaluation.references import ConstantPredictor, Oracle
 from stablepred.validation.environments import criterion_value, score
 from stablepred.worlds.environment import Environment
 from stablepred.worlds.synthetic import SyntheticWorld
 from studies.methods import CONSTANT, LR, ORACLE
+from studies.references import ConstantPredictor, Oracle
 from studies.tuning.candidates import BoolArray, FloatArray, Heads
 
 STABILITY_WEIGHT = 5.0

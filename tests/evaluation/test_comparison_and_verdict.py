@@ -14,10 +14,10 @@ from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.comparison import Comparison, Difference, Interval
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.predictions import PlainTable
-from stablepred.evaluation.references import ConstantPredictor, Oracle, fit_references
-from stablepred.evaluation.shrinkage import shrinkage_line
+from stablepred.evaluation.references import fit_references
 from stablepred.evaluation.verdict import methods_title, stability_verdict
 from stablepred.exceptions import InputError
+from studies.references import ConstantPredictor, Oracle, shrinkage_line
 
 WORLD = SyntheticWorld("s_indep_v")
 

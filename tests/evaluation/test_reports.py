@@ -6,9 +6,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import stablepred
+from stablepred import stability_report, stress_test
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.metrics import environment_errors, error_interval, stability_error
-from stablepred.evaluation.reports import stability_report, stress_test
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import RATES
 

@@ -93,7 +93,7 @@ def _summarize(comparison: Any, seconds: dict[str, str]) -> Any:
     """The summary as strings, with the shrinkage line's point at the stability of Stable."""
     import pandas as pd
 
-    from stablepred.evaluation.shrinkage import least_shrunk
+    from stablepred.evaluation.comparison import least_shrunk
 
     summary = _in_order(comparison.summary())
     text = pd.DataFrame(index=summary.index)

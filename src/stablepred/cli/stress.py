@@ -24,7 +24,7 @@ def stress(
     Example: stablepred stress model train.csv
     """
     from stablepred.cli.tables import check_file, load_environments, write_csv
-    from stablepred.evaluation.reports import stress_test
+    from stablepred.evaluation.stress import stress_test
 
     check_file(output, force=force)
     fitted, (rows,), *_ = load_environments(model, [table], target)

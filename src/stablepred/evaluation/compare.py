@@ -4,7 +4,7 @@ import hashlib
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -210,17 +210,15 @@ def _list_methods(
 ) -> dict[str, Any]:
     """Unfitted estimators by name."""
     if methods is None:
-        methods = list(default_methods(numeric=numeric, several=several))
-    if isinstance(methods, str):
-        methods = [methods]
+        methods = default_methods(numeric=numeric, several=several)
     if not isinstance(methods, Mapping):
-        methods = {find_method(name, numeric=numeric): name for name in methods}
+        listed = [methods] if isinstance(methods, str) else methods
+        methods = {find_method(name, numeric=numeric): name for name in listed}
     found = {}
     for label, given in methods.items():
         if isinstance(given, str):
-            found[str(label)] = make_method(
-                find_method(given, numeric=numeric), seed, numeric=numeric
-            )
+            name = find_method(given, numeric=numeric)
+            found[str(label)] = make_method(name, seed, numeric=numeric)
         elif hasattr(given, "get_params") and not isinstance(given, type):
             found[str(label)] = given
         else:
@@ -241,11 +239,7 @@ def _run(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            predicted = {
-                name: column
-                for split in splits
-                for name, column in _predict(_fit(estimator, split), split).items()
-            }
+            predicted = {n: p for split in splits for n, p in _predict(estimator, split).items()}
             seconds = time.perf_counter() - started
             tests = [test for split in splits for test in split.tests]
             found = metric.errors(tests, predicted)
@@ -268,19 +262,13 @@ def _run(
     }
 
 
-def _fit(estimator: Any, split: Split) -> Any:
-    """A fitted copy, with the labels of the environments if it takes them."""
-    model, options = clone(estimator), {}
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
+    """Probabilities of the class 1, or predicted numbers, by test environment, of a fitted copy."""
+    model, options, found = clone(estimator), {}, {}
+    name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
     if split.environment is not None and has_fit_parameter(last, "environment"):
-        prefix = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
-        options[f"{prefix}environment"] = split.environment
-    return model.fit(split.X, split.y, **options)
-
-
-def _predict(model: Any, split: Split) -> dict[str, FloatArray]:
-    """Probabilities of the class 1, or predicted numbers, by test environment."""
-    found = {}
+        options[f"{name}__environment" if name else "environment"] = split.environment
+    model.fit(split.X, split.y, **options)
     for test in split.tests:
         predicted = model.predict(test.X) if split.numeric else model.predict_proba(test.X)[:, 1]
         found[test.name] = np.asarray(predicted, dtype=np.float64).reshape(len(test.y))
@@ -304,16 +292,12 @@ def _collect(results: Mapping[str, Result], error: str, level: float) -> MethodC
     """The report of all methods, the best first and those that failed last."""
     missing = [np.nan] * 3
     rows = {
-        name: [v for what in SUMMARIES for v in result["summary"].get(what, missing)]
-        for name, result in results.items()
+        n: [v for s in SUMMARIES for v in r["summary"].get(s, missing)] for n, r in results.items()
     }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS)
-    table.index.name = "method"
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
     table["seconds"] = [result["seconds"] for result in results.values()]
     table["message"] = [result["message"] for result in results.values()]
     table = table.sort_values("average", kind="stable", na_position="last")
     errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in table.index}, orient="index")
-    notes: dict[str, Iterable[str]] = {
-        n: r["warnings"] for n, r in results.items() if r["warnings"]
-    }
-    return MethodComparison(table, errors, {n: list(w) for n, w in notes.items()}, error, level)
+    warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
+    return MethodComparison(table, errors, warned, error, level)

@@ -1,16 +1,27 @@
-"""A method beside others and beside the references, all on the same rows."""
+"""A method beside others and beside the references, all on the same rows.
+
+A model that predicts a constant is perfectly stable and useless, and every model can be made more
+stable by pulling its predictions towards a constant. So a method helps only if no point of
+
+    a * LR + (1 - a) * base rate,   a in [0, 1]
+
+has both a smaller Average_Error and a smaller Stability_Error (paper, eqs. 1-2), and it is as good
+as the smaller of the two gaps to the oracle that it closes.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from stablepred._text import percent
-from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
-from stablepred.evaluation.predictions import FloatArray, Table, predict_outcomes
-from stablepred.evaluation.shrinkage import best_shrunk, gaps_closed, line_of, shrink
+from stablepred.evaluation import metrics
+from stablepred.evaluation.metrics import SUMMARIES, Errors, Metric, percentiles, summarise
+from stablepred.evaluation.predictions import FloatArray, Predictions, Table, predict_outcomes
+from stablepred.exceptions import InputError
 
 LINEAR = ("LR", "ridge")  # the linear reference of classes, and of numbers
 REFERENCES = (*LINEAR, "constant", "oracle")
@@ -32,9 +43,8 @@ class Interval(NamedTuple):
 class Difference(NamedTuple):
     """Errors of the model minus those of another method, on the same rows.
 
-    ``by_environment`` has one difference per environment; the intervals of the summaries' come
-    from a paired bootstrap over the rows within environments. A single environment has no
-    stability.
+    The intervals come from a paired bootstrap over the rows within environments. A single
+    environment has no stability.
     """
 
     other: str
@@ -106,23 +116,21 @@ def compare(
     """
     model, *_ = methods
     roles = dict.fromkeys(methods, "baseline") | {model: "model"} | {n: n for n in references}
-    predicted = {
-        name: predict_outcomes(method, tables)
-        for name, method in (dict(methods) | dict(references)).items()
-    }
+    every = {**methods, **references}
+    predicted = {name: predict_outcomes(method, tables) for name, method in every.items()}
     errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
-    line, every = None, errors
+    line, compared = None, errors
     linear = next((name for name in LINEAR if name in references), None)
     if linear and "constant" in references and len(tables) > 1:
         base = float(predicted["constant"][tables[0].name][0])
-        line = line_of(predicted[linear], base, tables, metric)
+        line = shrinkage_line(predicted[linear], base, tables, metric)
         share = best_shrunk(errors.T[model], line)
         if share is not None and 0 < share < 1:
             name = f"{linear} pulled to the constant by {percent(1 - share)}"
             predicted[name] = shrunk = shrink(predicted[linear], base, share)
-            every = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
+            compared = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
     draws = metric.resample(tables, list(predicted.values()), n_bootstrap, seed)
-    differences = _compare_errors(every.to_numpy(), draws, list(predicted), roles, level)
+    differences = _compare_errors(compared.to_numpy(), draws, list(predicted), roles, level)
     return Comparison(errors, roles, line, differences, tuple(notes)), draws[0]
 
 
@@ -130,9 +138,11 @@ def _compare_errors(
     errors: FloatArray, draws: FloatArray, names: list[str], roles: dict[str, str], level: float
 ) -> tuple[Difference, ...]:
     """The first method against each of the others; ``errors`` is (methods, E)."""
-    summary = summarise if errors.shape[1] > 1 else _average_only
-    values = summary(errors)
-    low, high = percentiles((summary(draws[:1]) - summary(draws)).swapaxes(0, 1), level)
+    kept = 3 if errors.shape[1] > 1 else 1  # a single environment has an average only
+    values, drawn = (
+        (summarise(e) if kept > 1 else e.mean(-1, keepdims=True)) for e in (errors, draws)
+    )
+    low, high = percentiles((drawn[:1] - drawn).swapaxes(0, 1), level)
     ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
     found = []
     for name, gaps, of_one in list(zip(names, errors[0] - errors, ends, strict=True))[1:]:
@@ -142,5 +152,57 @@ def _compare_errors(
     return tuple(found)
 
 
-def _average_only(errors: FloatArray) -> FloatArray:
-    return errors.mean(-1, keepdims=True)
+def gaps_closed(
+    lr_errors: Errors, method_errors: Errors, oracle_errors: Errors
+) -> tuple[float, float]:
+    """(LR - method) / (LR - oracle), for Average_Error and for Stability_Error.
+
+    1 is as good as the oracle, 0 as LR. Where the oracle is not better than LR there is no gap to
+    close: NaN.
+    """
+    shares = []
+    for summary in (metrics.average_error, metrics.stability_error):
+        lr, method, oracle = (summary(e) for e in (lr_errors, method_errors, oracle_errors))
+        shares.append((lr - method) / (lr - oracle) if lr > oracle else float("nan"))
+    return shares[0], shares[1]
+
+
+# --- the shrinkage line ---
+
+
+def shrinkage_line(
+    predicted: Predictions,
+    base: float,
+    tables: Sequence[Table],
+    metric: Metric,
+    shares: npt.ArrayLike | None = None,
+) -> pd.DataFrame:
+    """Average_Error and Stability_Error of predictions pulled to ``base``, by the share left."""
+    grid = np.linspace(0, 1, 101) if shares is None else np.asarray(shares, dtype=np.float64)
+    if not ((grid >= 0) & (grid <= 1)).all():
+        raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
+    errors = np.array([metric.errors(tables, shrink(predicted, base, a)) for a in grid])
+    index = pd.Index(grid, name="share")
+    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=list(SUMMARIES[:2]))
+
+
+def shrink(predicted: Predictions, base: float, share: float) -> Predictions:
+    """Predictions pulled to the base rate, of which ``share`` is left."""
+    return {name: share * p + (1 - share) * base for name, p in predicted.items()}
+
+
+def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
+    """Share of the most accurate point of the line that is smaller in both errors, if any is."""
+    average, stability = (
+        metrics.average_error(method_errors),
+        metrics.stability_error(method_errors),
+    )
+    better = line[(line["Average_Error"] < average) & (line["Stability_Error"] < stability)]
+    return float(better.index[int(better["Average_Error"].argmin())]) if len(better) else None
+
+
+def least_shrunk(line: pd.DataFrame, stability: float) -> tuple[float, float, float]:
+    """Share and errors of the least shrunk point of a line that is as stable; else the constant."""
+    stable = line[line["Stability_Error"] <= stability]
+    point = (stable if len(stable) else line.iloc[:1]).reset_index().iloc[-1]
+    return float(point["share"]), float(point["Average_Error"]), float(point["Stability_Error"])

@@ -11,7 +11,6 @@ With pi(x) the probability that a row at x is from Q, both tables weighing the s
 weighted by pi and rows of Q by 1 - pi: no model of the loss is needed, and no weight is above 1.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +21,7 @@ from scipy.stats import chi2
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
 from stablepred._text import join_words, label, number, percent, signed
 from stablepred.evaluation.metrics import ERRORS, MeanLoss, check_interval, percentiles
-from stablepred.evaluation.overlap import (
-    encode_variables,
-    make_basis,
-    score_tables,
-    shared_weights,
-)
+from stablepred.evaluation.overlap import encode_variable, make_basis, score_tables, shared_weights
 from stablepred.evaluation.penalised import fit_linear, make_folds
 from stablepred.evaluation.predictions import (
     FloatArray,
@@ -87,11 +81,8 @@ class DropReport:
         text = f"The loss {verb}, {change}: {_describe(X_MOVES, x)}; {_describe(Y_CHANGES, y)}."
         if self.shared < LEAST_SHARED:
             text += f" The tables share only {percent(self.shared)} of their rows: a split of few."
-        return " ".join([text, *self._name_variables(x, y)])
-
-    def _name_variables(self, x: pd.Series, y: pd.Series) -> list[str]:
-        """A sentence on the variables behind each part that is more than chance."""
-        frame, sentences = self.variables, []
+        # The variables behind each part that is more than chance.
+        frame, sentences = self.variables, [text]
         through = (frame["x_loss"] * np.sign(x["loss"])).nlargest(3)
         through = through[through > 0.1 * abs(x["loss"])]
         if len(through) and not is_chance(x):
@@ -99,7 +90,7 @@ class DropReport:
         sure = frame[frame["p_value"] * len(frame) < 1 - self.level].nlargest(3, "relation")
         if len(sure) and not is_chance(y):
             sentences.append(f"Y changes mostly with {join_words([*map(label, sure.index)])}.")
-        return sentences
+        return " ".join(sentences)
 
     def to_frame(self) -> pd.DataFrame:
         """The parts, as a table."""
@@ -184,7 +175,11 @@ def explain_drop(
     loss = ERRORS.get(error)
     if not isinstance(loss, MeanLoss):
         raise InputError(f"error must be one of {list(ERRORS)}, but is {error!r}.")
-    seed, tables = root_seed(random_state), [_as_table(t, n) for t, n in ((a, "a"), (b, "b"))]
+    seed = root_seed(random_state)
+    tables = [
+        plain_table(*t, n) if isinstance(t, tuple) else plain_table(t.X, t.y, t.name)
+        for t, n in ((a, "a"), (b, "b"))
+    ]
     if tables[0].name == tables[1].name:
         tables = [PlainTable(f"{t.name} ({k})", t.X, t.y) for k, t in enumerate(tables, 1)]
     check_columns(tables[1], tables[0].X.columns, f"table {tables[0].name!r}")
@@ -193,14 +188,20 @@ def explain_drop(
     y = np.concatenate([t.y for t in tables]).astype(np.float64)
     second = np.repeat([0, 1], [len(t.y) for t in tables])
     losses = loss.loss(y, f)
-    variables = encode_variables(pd.concat([t.X for t in tables], ignore_index=True))
+    whole = pd.concat([t.X for t in tables], ignore_index=True)
+    variables = {str(name): encode_variable(whole[name]) for name in whole.columns}
     design = np.column_stack([f, f**2, *variables.values()])
     folds = make_folds(second, 2, FOLDS, child_seed(seed, "drop"))
     basis = make_basis(score_tables(design, second, folds), f)
     w = shared_weights(basis, second)
     parts = _parts(losses, second, w)
-    draws = np.array(list(_resample(losses, basis, second, n_bootstrap, seed)))
-    low, high = percentiles(draws, level)
+    draws, rng = [], numpy_generator(seed, "drop", "rows")
+    own = [np.flatnonzero(second == k) for k in (0, 1)]
+    for _ in range(n_bootstrap):  # rows drawn again within each table
+        rows = np.concatenate([rng.choice(t, len(t)) for t in own])
+        count = np.bincount(rows, minlength=len(second)).astype(np.float64)
+        draws.append(_parts(losses, second, shared_weights(basis, second, count), count))
+    low, high = percentiles(np.array(draws), level)
     frame = pd.DataFrame(
         {"loss": parts, "low": low, "high": high, "share": parts / (parts[-1] or np.nan)},
         index=[X_MOVES, TO_SHARED, FROM_SHARED, Y_CHANGES, TOTAL],
@@ -216,15 +217,6 @@ def explain_drop(
     )
 
 
-def _as_table(given: Table | tuple[Any, Any], name: str) -> Table:
-    if isinstance(given, tuple):
-        return plain_table(*given, name)
-    return plain_table(given.X, given.y, given.name)
-
-
-# --- the parts ---
-
-
 def _parts(
     losses: FloatArray, second: Any, w: FloatArray, count: FloatArray | None = None
 ) -> FloatArray:
@@ -235,18 +227,6 @@ def _parts(
     shared_before, shared_after = ((t * w) @ losses / (t @ w) for t in tables)
     steps = shared_before - before, after - shared_after
     return np.array([sum(steps), *steps, shared_after - shared_before, after - before])
-
-
-def _resample(
-    losses: FloatArray, basis: FloatArray, second: Any, n_bootstrap: int, seed: int
-) -> Iterator[FloatArray]:
-    """The parts on rows drawn again within each table."""
-    rng = numpy_generator(seed, "drop", "rows")
-    tables = [np.flatnonzero(second == k) for k in (0, 1)]
-    for _ in range(n_bootstrap):
-        rows = np.concatenate([rng.choice(t, len(t)) for t in tables])
-        count = np.bincount(rows, minlength=len(second)).astype(np.float64)
-        yield _parts(losses, second, shared_weights(basis, second, count), count)
 
 
 def _describe_variables(

@@ -33,7 +33,18 @@ class ModelFacts:
 
 def model_facts(model: Any, name: str | None = None) -> ModelFacts:
     """Look into a fitted model, through pipelines and searches."""
-    steps, inner = _innermost(model)
+    steps, inner = [_name(model)], model
+    while True:
+        if hasattr(inner, "best_estimator_"):
+            inner = inner.best_estimator_
+        elif isinstance(getattr(inner, "steps", None), list) and inner.steps:
+            steps += [_name(step) for _, step in inner.steps[:-1]]
+            inner = inner.steps[-1][1]
+        elif hasattr(inner, "encoder") and hasattr(inner, "estimator"):
+            inner = inner.estimator  # of a model of raw rows
+        else:
+            break
+        steps.append(_name(inner))
     converged = getattr(inner, "converged_", None)
     n_iter = np.ravel(getattr(inner, "n_iter_", ()))
     report = getattr(inner, "balance_report_", None)
@@ -49,22 +60,6 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
         effects=_effects(inner),
         decision=getattr(inner, "decision_", None),
     )
-
-
-def _innermost(model: Any) -> tuple[list[str], Any]:
-    """Class names on the way to the model inside pipelines and searches, and that model."""
-    names = [_name(model)]
-    while True:
-        if hasattr(model, "best_estimator_"):
-            model = model.best_estimator_
-        elif isinstance(getattr(model, "steps", None), list) and model.steps:
-            names += [_name(step) for _, step in model.steps[:-1]]
-            model = model.steps[-1][1]
-        elif hasattr(model, "encoder") and hasattr(model, "estimator"):
-            model = model.estimator  # of a model of raw rows
-        else:
-            return names, model
-        names.append(_name(model))
 
 
 def _name(model: Any) -> str:

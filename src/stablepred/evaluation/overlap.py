@@ -19,13 +19,11 @@ from stablepred.exceptions import InputError, TableWarning
 from stablepred.tables.encoder import TableEncoder
 
 
-def encode_variables(frame: pd.DataFrame) -> dict[str, FloatArray]:
-    """Each variable as columns: standardised with its square, or one column per category."""
-    return {str(name): _encode_variable(frame[name]) for name in frame.columns}
+def encode_variable(column: pd.Series) -> FloatArray:
+    """A variable as columns: standardised with its square, or one column per category.
 
-
-def _encode_variable(column: pd.Series) -> FloatArray:
-    """Columns that vary; none where the variable is constant, or an id."""
+    There are none where the variable is constant, or an id.
+    """
     if pd.api.types.is_numeric_dtype(column):
         x = column.to_numpy(dtype=np.float64, na_value=np.nan)
         missing = ~np.isfinite(x)

@@ -6,7 +6,7 @@ which are probabilities where the outcome is 0/1.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,20 +15,10 @@ from sklearn.base import is_classifier
 
 from stablepred.exceptions import InputError
 from stablepred.tables.encoder import as_frame, name_columns
+from stablepred.worlds.environment import Environment
 
 FloatArray = npt.NDArray[np.float64]
 Predictions = dict[str, FloatArray]  # P(y = 1) or E(y) per row, by name of the environment
-
-
-class Table(Protocol):
-    """What an environment must have here: a name, features X, and a 0/1 or numeric outcome y."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def X(self) -> pd.DataFrame: ...  # noqa: D102, N802
-    @property
-    def y(self) -> npt.NDArray[Any]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -43,6 +33,7 @@ class PlainTable:
         return len(self.y)
 
 
+Table = PlainTable | Environment  # or anything with a name, features X and an outcome y
 # One or several: each an Environment or a pair (X, y), alone, in a list, or by name.
 Pair = tuple[Any, npt.ArrayLike]
 Environments = Table | Pair | Iterable[Table | Pair] | Mapping[str, Table | Pair]
@@ -150,12 +141,20 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
     ``model`` is whatever `environment_errors` takes. What ``predict`` of a regressor returns is
     taken as it is; all other predictions of a 0/1 outcome must be probabilities.
     """
-    binary = is_binary(tables)
-    _check_kind(model, binary)
+    binary, kind = is_binary(tables), type(model).__name__
     bounded = binary and (hasattr(model, "predict_proba") or not hasattr(model, "predict"))
     if hasattr(model, "predict_proba"):
+        if not binary:
+            raise InputError(
+                f"y must be 0/1 for {kind}, which predicts classes, but has other values. Recode "
+                "it as 0/1, or pass a regressor."
+            )
         found = {table.name: _positive_class(model, table) for table in tables}
     elif hasattr(model, "predict"):
+        if is_classifier(model):
+            raise InputError(
+                f"{kind} has no predict_proba. Wrap it in scikit-learn's CalibratedClassifierCV."
+            )
         found = {table.name: model.predict(_columns_of(model, table)) for table in tables}
     elif callable(model):
         found = {table.name: model(table.X) for table in tables}
@@ -169,23 +168,9 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
     else:
         raise InputError(
             "the model must be a fitted object with predict_proba or predict, a function of X, or "
-            f"predictions by environment name, but is {type(model).__name__}."
+            f"predictions by environment name, but is {kind}."
         )
     return {t.name: _check_predictions(found[t.name], t, bounded=bounded) for t in tables}
-
-
-def _check_kind(model: Any, binary: bool) -> None:
-    """Raise when a classifier meets a numeric outcome, or has no probabilities."""
-    name, probabilities = type(model).__name__, hasattr(model, "predict_proba")
-    if probabilities and not binary:
-        raise InputError(
-            f"y must be 0/1 for {name}, which predicts classes, but has other values. Recode it as "
-            "0/1, or pass a regressor."
-        )
-    if hasattr(model, "predict") and not probabilities and is_classifier(model):
-        raise InputError(
-            f"{name} has no predict_proba. Wrap it in scikit-learn's CalibratedClassifierCV."
-        )
 
 
 def _columns_of(model: Any, table: Table) -> Any:

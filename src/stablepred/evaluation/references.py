@@ -1,7 +1,7 @@
 """What every comparison is read beside: a constant, a linear model, and the oracle."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
 from stablepred.evaluation.penalised import Folds, LinearFit, fit_linear, link, losses, make_folds
-from stablepred.evaluation.predictions import FloatArray, Table
+from stablepred.evaluation.predictions import FloatArray
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import storable
 from stablepred.io.values import check_finite_sums, check_numbers
@@ -73,11 +72,15 @@ class References:
         """P(y = 1) or the expected outcome, (n,); of more than two classes (n, k)."""
         assert self.encoder is not None
         z = _encode(self.encoder, _name_columns(X, self.columns))
-        return _only(link(z @ self.coef.T + self.intercept, self.n_classes))
+        return self._take_outcome(link(z @ self.coef.T + self.intercept, self.n_classes))
 
     def predict_constant(self, X: Any) -> FloatArray:
         """The same for every row: the share of the classes, or the mean."""
-        return _only(np.tile(self.constant, (len(X), 1)))
+        return self._take_outcome(np.tile(self.constant, (len(X), 1)))
+
+    def _take_outcome(self, predicted: FloatArray) -> FloatArray:
+        """Of two classes the second, of a number its only column."""
+        return predicted if self.n_classes > 2 else predicted[:, -1]
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parts fit each other."""
@@ -119,7 +122,8 @@ def fit_references(
     -------
     found : References
     """
-    X, labels = _from_any_frame(X), column_or_1d(np.asarray(y))
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
+    labels = column_or_1d(np.asarray(y))
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     mass = mass / mass.max(initial=1e-300)  # sums of enormous weights would overflow
     rows = np.flatnonzero(mass > 0)
@@ -133,37 +137,34 @@ def fit_references(
     k = len(values) if classifier else 0
     if k == 1:
         raise InputError(f"y must have two classes or more, but is always {values[0]}.")
-    target = codes if k else labels.astype(np.float64)
-    encoder, z, note = _fit_encoder(frame)
-    fit, errors = _fit_and_measure(z, target, mass, k, cv, random_state)
-    constant = _constant(target, mass, k)
-    return References(
-        k, constant, errors, columns, encoder, fit.coef, fit.intercept, fit.penalty, note
-    )
-
-
-def _fit_and_measure(
-    z: FloatArray, target: npt.NDArray[Any], mass: FloatArray, k: int, cv: int, seed: int
-) -> tuple[LinearFit, pd.DataFrame]:
-    """The linear model on all rows, and both errors on held-out ones."""
-    few, folds = _hold_out(target, k, cv, seed)
-    y, c = target[few], mass[few]
-    if z.shape[1] == 0:
-        h = k if k > 2 else 1
-        fit = LinearFit(np.empty((h, 0)), np.zeros(h), 0.0, None)
-    else:
-        fit = chosen = fit_linear(z[few], y, c, k, folds)
+    target: npt.NDArray[Any] = codes if k else labels.astype(np.float64)
+    encoder, note = None, ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
+        try:
+            encoder = TableEncoder().fit(frame)
+        except InputError as error:
+            note = str(error)
+    few, folds = _hold_out(target, k, cv, random_state)
+    own, c, h = target[few], mass[few], k if k > 2 else 1
+    fit, held_out = LinearFit(np.empty((h, 0)), np.zeros(h), 0.0, None), None
+    if encoder is not None:
+        z = _encode(encoder, frame)
+        fit = fit_linear(z[few], own, c, k, folds)
+        held_out = fit.held_out
         if len(few) < len(target):
-            fit = fit_linear(z, target, mass, k, [], penalty=chosen.penalty)
-        fit = LinearFit(fit.coef, fit.intercept, fit.penalty, chosen.held_out)
-    constant = None
-    if folds:
-        constant = np.empty((len(y), max(k, 1)))
-        for rows, others in folds:
-            constant[others] = _constant(y[rows], c[rows], k)
-    found = {"constant": constant, "LR" if k else "ridge": fit.held_out}
-    table = {name: _errors(y, c, k, predicted) for name, predicted in found.items()}
-    return fit, pd.DataFrame(table).T
+            fit = fit_linear(z, target, mass, k, [], penalty=fit.penalty)
+    constant = np.empty((len(own), max(k, 1)))
+    for rows, others in folds:
+        constant[others] = _constant(own[rows], c[rows], k)
+    found = {"constant": constant if folds else None, "LR" if k else "ridge": held_out}
+    errors = pd.DataFrame(
+        {name: _errors(own, c, k, predicted) for name, predicted in found.items()}
+    ).T
+    return References(
+        *(k, _constant(target, mass, k), errors, columns, encoder),
+        *(fit.coef, fit.intercept, fit.penalty, note),
+    )
 
 
 def _hold_out(target: npt.NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
@@ -226,22 +227,6 @@ def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
     return np.asarray(np.bincount(target, weights=mass, minlength=k) / mass.sum())
 
 
-def _only(predicted: FloatArray) -> FloatArray:
-    """Of two classes the second, of a number its only column."""
-    return predicted if predicted.shape[1] > 2 else predicted[:, -1]
-
-
-def _fit_encoder(frame: pd.DataFrame) -> tuple[TableEncoder | None, FloatArray, str]:
-    """The encoder, the encoded rows, and why there are none."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
-        try:
-            encoder = TableEncoder().fit(frame)
-        except InputError as error:
-            return None, np.empty((len(frame), 0)), str(error)
-    return encoder, _encode(encoder, frame), ""
-
-
 def _encode(encoder: TableEncoder, frame: pd.DataFrame) -> FloatArray:
     """The encoded columns as numbers."""
     return np.asarray(encoder.encode(frame)[0], dtype=np.float64)
@@ -249,7 +234,7 @@ def _encode(encoder: TableEncoder, frame: pd.DataFrame) -> FloatArray:
 
 def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
     """The columns of training, by name where they have one and else by position: x0, x1, ..."""
-    X = _from_any_frame(X)
+    X = X.to_pandas() if hasattr(X, "to_pandas") else X
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if columns is not None and isinstance(X, pd.DataFrame):
         at = {str(name): j for j, name in enumerate(frame.columns)}
@@ -260,37 +245,3 @@ def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
     if len(names) != frame.shape[1]:
         raise InputError(f"X must have the {len(names)} columns of training, not {frame.shape[1]}.")
     return frame.set_axis(names, axis=1)
-
-
-def _from_any_frame(X: Any) -> Any:
-    """Frames of polars and tables of pyarrow as pandas has them."""
-    return X.to_pandas() if hasattr(X, "to_pandas") else X
-
-
-class ConstantPredictor:
-    """Predicts the base rate P(y = 1) of the training environment for every row."""
-
-    def __init__(self, train: Table) -> None:
-        self.base_rate = float(np.mean(train.y))
-
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The same two probabilities in every row."""
-        return np.tile([1 - self.base_rate, self.base_rate], (len(X), 1))
-
-
-class Oracle:
-    """Logistic regression, fitted on the columns of ``train`` that are known to be stable."""
-
-    def __init__(self, train: Table, stable_features: Sequence[str]) -> None:
-        self.stable_features = list(stable_features)
-        self.estimator = LogisticRegression().fit(self._select(train.X), train.y)
-
-    def predict_proba(self, X: pd.DataFrame) -> FloatArray:
-        """Probabilities of both classes, from the stable columns of X."""
-        return np.asarray(self.estimator.predict_proba(self._select(X)))
-
-    def _select(self, X: pd.DataFrame) -> pd.DataFrame:
-        missing = [name for name in self.stable_features if name not in X.columns]
-        if missing:
-            raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
-        return X[self.stable_features]

@@ -1,8 +1,4 @@
-"""Reports on how stable any fitted model is, and what breaks it.
-
-`stability_report` compares given environments. `stress_test` needs only one table and generates
-environments from it, one feature at a time.
-"""
+"""How stable any fitted model is in given environments, and what breaks it."""
 
 import os
 import time
@@ -15,7 +11,6 @@ import pandas as pd
 
 from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
-from stablepred.evaluation.breakers import rank_breakers
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
 from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
@@ -30,12 +25,10 @@ from stablepred.evaluation.predictions import (
     predict_outcomes,
 )
 from stablepred.evaluation.references import References, fit_references
-from stablepred.evaluation.stress import StressReport, first_lines, stress_test
+from stablepred.evaluation.stress import first_lines, rank_breakers
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import is_constant
-
-__all__ = ["StabilityReport", "StressReport", "stability_report", "stress_test"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -201,7 +194,10 @@ def stability_report(
     seed, facts = root_seed(random_state), model_facts(model, name)
     beside, notes = find_references(model, references, trained)
     if trained is not None and stable_features is not None:
-        beside["oracle"] = _fit_oracle(trained, list(stable_features))
+        columns = list(stable_features)
+        if missing := [name for name in columns if name not in trained.X.columns]:
+            raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
+        beside["oracle"] = fit_references(trained.X[columns], trained.y).predict_linear
     predicted = predict_outcomes(model, tables)
     methods = _label_methods(facts.name, predicted, baselines or {}, beside)
     comparison, draws = compare(methods, beside, tables, metric, level, n_bootstrap, seed, notes)
@@ -245,14 +241,6 @@ def find_references(
         return {}, []
     notes = [f"{given.linear_name} is left out: {given.note}"] if given.note else []
     return dict(given.predictors()), notes
-
-
-def _fit_oracle(train: Table, stable_features: list[str]) -> Any:
-    """The linear reference on the columns that are known to be stable."""
-    missing = [name for name in stable_features if name not in train.X.columns]
-    if missing:
-        raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
-    return fit_references(train.X[stable_features], train.y).predict_linear
 
 
 def _label_methods(

@@ -1,8 +1,8 @@
-"""Which features must a fitted model be able to trust: a stress test on one table."""
+"""What breaks a model: a stress test on one table, and what differs between two environments."""
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,14 @@ from stablepred.evaluation.metrics import (
     percentiles,
     stability_error,
 )
-from stablepred.evaluation.predictions import FloatArray, is_binary, plain_table, predict_outcomes
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    PlainTable,
+    Table,
+    is_binary,
+    plain_table,
+    predict_outcomes,
+)
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import RATES, column_values, resampling_weights
@@ -154,10 +161,7 @@ def stress_test(
     """
     started = time.perf_counter()
     table, metric, seed = plain_table(X, y), Metric.of(error), root_seed(random_state)
-    if is_binary([table]):
-        high = np.asarray(table.y)
-    else:
-        high = (table.y > np.median(table.y)).astype(np.int64)
+    high = (table.y > (0 if is_binary([table]) else np.median(table.y))).astype(np.float64)
     chosen = list(table.X.columns) if features is None else list(features)
     unknown = [name for name in chosen if name not in table.X.columns]
     if unknown or not chosen:
@@ -171,16 +175,24 @@ def stress_test(
             f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
         )
     predicted = predict_outcomes(model, [table])[table.name]
-    resample = _Resampling(table.y, high, predicted, metric.function, rates, level, n_bootstrap)
+
+    def error_at(chosen: IndexArray) -> float:
+        return float(metric.function(table.y[chosen], predicted[chosen]))
+
     rows, skipped = {}, {}
     for name in chosen:
         values = column_values(table.X[[name]], [0], [str(name)])
         bits: FloatArray = Dichotomizer().fit_transform(values)[:, 0]
-        missing = _missing_cell(bits, high)
-        if missing:
-            skipped[str(name)] = missing
+        shares = [bits[high == outcome].mean() for outcome in (0, 1)]
+        if shares in ([0, 0], [1, 1]):
+            skipped[str(name)] = "constant"
+        elif fixed := [(k, "high" if r else "low") for k, r in enumerate(shares) if r in (0, 1)]:
+            skipped[str(name)] = f"always {fixed[0][1]} where y = {fixed[0][0]}"
         else:
-            rows[name] = resample.errors(bits, numpy_generator(seed, "stress", str(name)))
+            rng = numpy_generator(seed, "stress", str(name))
+            rows[name] = _errors_at_rates(
+                error_at, bits, high, predicted, rates, level, n_bootstrap, rng
+            )
     if not rows:
         raise InputError(f"no feature can be tested: {skipped}.")
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("feature")
@@ -195,53 +207,93 @@ def stress_test(
     )
 
 
-def _missing_cell(bits: FloatArray, y: npt.NDArray[Any]) -> str:
-    """Why a feature cannot be tested; empty if it can."""
-    rates = [bits[y == outcome].mean() for outcome in (0, 1)]
-    if rates in ([0, 0], [1, 1]):
-        return "constant"
-    fixed = [(k, "high" if r else "low") for k, r in enumerate(rates) if r in (0, 1)]
-    return f"always {fixed[0][1]} where y = {fixed[0][0]}" if fixed else ""
-
-
-@dataclass(frozen=True)
-class _Resampling:
-    """Errors of fixed predictions on rows drawn so that a feature agrees with the outcome."""
-
-    y: npt.NDArray[Any]
-    high: npt.NDArray[Any]  # 0/1: the outcome, or whether it is above its median
-    predicted: FloatArray
-    error: ErrorFunction
-    rates: Sequence[float]
-    level: float
-    n_bootstrap: int
-
-    def errors(self, bits: FloatArray, rng: np.random.Generator) -> dict[str, float]:
-        """Errors when ``bits`` agree with the outcome at each rate."""
-        y = self.high.astype(np.float64)
-        weights = [resampling_weights(bits[:, None], y, r, least_share=0.0) for r in self.rates]
-        effective = [w.sum() ** 2 / (w @ w) for w in weights]
-        # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
-        order = np.lexsort((self.predicted, bits, y))
-        evenly = (np.arange(len(y)) + 0.5) / len(y)
-        errors = [self._error_at(order[_rows_at(evenly, w[order])]) for w in weights]
-        k = int(np.argmax(errors))
-        size, w = max(2, round(effective[k])), weights[k]
-        draws = [self._error_at(_rows_at(rng.random(size), w)) for _ in range(self.n_bootstrap)]
-        low, high = percentiles(np.array(draws), self.level)
-        return (
-            {"agreement": float((bits == y).mean())}
-            | {f"r={rate:g}": value for rate, value in zip(self.rates, errors, strict=True)}
-            | {"average": average_error(errors), "stability": stability_error(errors)}
-            | {"worst": errors[k], "low": float(low), "high": float(high)}
-            | {"worst_rate": float(self.rates[k]), "effective_rows": float(min(effective))}
-        )
-
-    def _error_at(self, rows: IndexArray) -> float:
-        return float(self.error(self.y[rows], self.predicted[rows]))
+def _errors_at_rates(
+    error_at: Callable[[IndexArray], float],
+    bits: FloatArray,
+    y: FloatArray,
+    predicted: FloatArray,
+    rates: Sequence[float],
+    level: float,
+    n_bootstrap: int,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Errors on rows drawn so that ``bits`` agree with the 0/1 outcome at each rate."""
+    weights = [resampling_weights(bits[:, None], y, r, least_share=0.0) for r in rates]
+    effective = [w.sum() ** 2 / (w @ w) for w in weights]
+    # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
+    order = np.lexsort((predicted, bits, y))
+    evenly = (np.arange(len(y)) + 0.5) / len(y)
+    errors = [error_at(order[_rows_at(evenly, w[order])]) for w in weights]
+    k = int(np.argmax(errors))
+    size, w = max(2, round(effective[k])), weights[k]
+    draws = [error_at(_rows_at(rng.random(size), w)) for _ in range(n_bootstrap)]
+    ends = map(float, percentiles(np.array(draws), level))
+    return (
+        {"agreement": float((bits == y).mean())}
+        | {f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)}
+        | {"average": average_error(errors), "stability": stability_error(errors)}
+        | {"worst": errors[k]}
+        | dict(zip(("low", "high"), ends, strict=True))
+        | {"worst_rate": float(rates[k]), "effective_rows": float(min(effective))}
+    )
 
 
 def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:
     """Row indices at points in [0, 1), each row owning a stretch in proportion to its weight."""
     edges = np.cumsum(w)
     return np.minimum(np.searchsorted(edges, points * edges[-1], side="right"), len(w) - 1)
+
+
+# --- between two environments ---
+
+
+def rank_breakers(model: Any, best: Table, worst: Table, metric: Metric, seed: int) -> pd.DataFrame:
+    """Harm of every feature in the worst environment, sorted."""
+    rows = []
+    for name in best.X.columns:
+        # By name, so that a feature's draws do not depend on the other columns.
+        uniforms = numpy_generator(seed, "restore", str(name)).random(len(worst.y))
+        errors = []
+        for source in (worst, best):
+            drawn = worst.X.copy()
+            drawn[name] = _draw_given_outcome(source, worst, name, uniforms)
+            table = PlainTable(worst.name, drawn, worst.y)
+            errors.append(metric.error(table, predict_outcomes(model, [table])[worst.name]))
+        rows.append((name, _association(best, name), _association(worst, name), *errors))
+    columns = ["feature", "association_best", "association_worst"]
+    frame = pd.DataFrame(rows, columns=[*columns, "error_redrawn", "error_restored"])
+    frame["harm"] = frame["error_redrawn"] - frame["error_restored"]
+    return frame.sort_values("harm", ascending=False, kind="stable", ignore_index=True)
+
+
+def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatArray) -> pd.Series:
+    """Values of a feature for the rows of ``worst``, drawn in ``source`` given the outcome."""
+    # Both columns one below the other keep their type, be it numbers, text or categories.
+    both = pd.concat([worst.X[name], source.X[name]], ignore_index=True)
+    chosen = np.arange(len(worst.y))
+    there, here = np.asarray(source.y), np.asarray(worst.y)
+    if not is_binary([source, worst]):  # tenths of both together
+        edges = np.quantile(np.concatenate([there, here]), np.linspace(0.1, 0.9, 9))
+        there, here = np.digitize(there, edges), np.digitize(here, edges)
+    for stratum in np.unique(here):
+        pool = np.flatnonzero(there == stratum) + len(worst.y)
+        rows = np.flatnonzero(here == stratum)
+        if len(pool):
+            # Sorted, so that the same uniforms give like values from both environments.
+            codes, _ = pd.factorize(both.iloc[pool], sort=True, use_na_sentinel=False)
+            pool = pool[np.argsort(codes, kind="stable")]
+            chosen[rows] = pool[(uniforms[rows] * len(pool)).astype(np.intp)]
+    return both.iloc[chosen].set_axis(worst.X.index)
+
+
+def _association(table: Table, name: Any) -> float:
+    """Mean of the outcome where the feature is high minus where it is low; NaN if constant."""
+    try:
+        values = column_values(table.X[[name]], [0], [str(name)])
+    except (InputError, TypeError):  # not a number: the harm alone has to do
+        return float("nan")
+    high = Dichotomizer().fit_transform(values)[:, 0] == 1
+    y = np.asarray(table.y)
+    if high.all() or not high.any():
+        return float("nan")
+    return float(y[high].mean() - y[~high].mean())

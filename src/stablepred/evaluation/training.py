@@ -55,11 +55,11 @@ def _encode(
                     f"{list(trained[0].X.columns)}, but has {list(table.X.columns)}."
                 )
         y = np.concatenate([table.y for table in trained])
-        labels, numeric = _environment_labels(trained, environment), _is_number(y)
-        y, *others = _encode_outcome(y, tests, numeric)
+        labels, classes = _environment_labels(trained, environment), _find_classes(y)
         X = pd.concat([table.X for table in trained], ignore_index=True)
-        tables = [PlainTable(t.name, t.X, found) for t, found in zip(tests, others, strict=True)]
-        splits.append(Split(X, y, labels, tables, numeric))
+        tables = [PlainTable(t.name, t.X, _encode_outcome(t.y, classes, t.name)) for t in tests]
+        y = _encode_outcome(y, classes, "training")
+        splits.append(Split(X, y, labels, tables, classes is None))
     return splits
 
 
@@ -78,40 +78,36 @@ def _environment_labels(trained: Sequence[PlainTable], given: Any) -> NDArray[An
     return labels
 
 
-def _is_number(y: NDArray[Any]) -> bool:
+def _find_classes(y: NDArray[Any]) -> NDArray[Any] | None:
+    """Both classes; None of a number."""
     values = pd.unique(y)
     if len(values) < 2:
         raise InputError(
             f"the outcome is always {values[0]} in training, so there is nothing to learn."
         )
     if len(values) == 2:
-        return False
+        return np.unique(y)
     if y.dtype.kind in "iuf":
-        return True
+        return None
     raise InputError(
         f"the outcome must be a number or have two classes, but has {len(values)} different values "
         f"(e.g. {list(map(str, values[:3]))})."
     )
 
 
-def _encode_outcome(
-    y: NDArray[Any], tests: Sequence[PlainTable], numeric: bool
-) -> list[NDArray[Any]]:
-    """The outcomes of training and of every test environment, as 0/1 or as numbers."""
-    if numeric:
-        for table in tests:
-            if table.y.dtype.kind not in "biuf":
-                raise InputError(
-                    f"the outcome is a number in training, but environment {table.name!r} has "
-                    f"{str(table.y[0])!r}. Recode it."
-                )
-        return [np.asarray(values, dtype=np.float64) for values in (y, *(t.y for t in tests))]
-    classes = np.unique(y)
-    for table in tests:
-        unseen = [v for v in np.unique(table.y).tolist() if v not in classes.tolist()]
-        if unseen:
+def _encode_outcome(y: NDArray[Any], classes: NDArray[Any] | None, name: str) -> NDArray[Any]:
+    """The outcome as 0/1, or as numbers."""
+    if classes is None:
+        if y.dtype.kind not in "biuf":
             raise InputError(
-                f"the outcome of environment {table.name!r} has the value {unseen[0]!r}, which is "
-                f"not among {classes.tolist()} of training. Recode it."
+                f"the outcome is a number in training, but environment {name!r} has {str(y[0])!r}. "
+                "Recode it."
             )
-    return [(np.asarray(v) == classes[1]).astype(np.int64) for v in (y, *(t.y for t in tests))]
+        return np.asarray(y, dtype=np.float64)
+    unseen = [v for v in np.unique(y).tolist() if v not in classes.tolist()]
+    if unseen:
+        raise InputError(
+            f"the outcome of environment {name!r} has the value {unseen[0]!r}, which is "
+            f"not among {classes.tolist()} of training. Recode it."
+        )
+    return (y == classes[1]).astype(np.int64)
