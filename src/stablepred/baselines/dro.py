@@ -10,6 +10,7 @@ Duchi and Namkoong (Annals of Statistics, 2021); Hu and Hong (2013) for KL; Rock
 (2000) for CVaR, the mean over the worst share ``level`` of the rows.
 """  # noqa: E501
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, Self
 
@@ -40,25 +41,17 @@ from stablepred.io.save import storable
 from stablepred.models.entry import encode_outcome
 
 
+@dataclass(eq=False, repr=False)
 class _DRO(BaseEstimator):
     """The parameters, and the fit to an outcome with a loss."""
 
-    def __init__(
-        self,
-        divergence: str = "chi2",
-        *,
-        radius: float = 0.5,
-        level: float = 0.2,
-        l2: float = 1e-6,
-        max_iter: int = 2000,
-        tol: float = 1e-8,
-    ) -> None:
-        self.divergence = divergence
-        self.radius = radius
-        self.level = level
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
+    divergence: str = "chi2"
+    _: KW_ONLY
+    radius: float = 0.5
+    level: float = 0.2
+    l2: float = 1e-6
+    max_iter: int = 2000
+    tol: float = 1e-8
 
     def _check_parameters(self) -> None:
         check_one_of(self, "divergence", ("chi2", "cvar", "kl"))
@@ -141,6 +134,5 @@ class DRORegressor(LinearRegressor, _DRO):
         found = self._fit_rows(x[first], z[:, 0], mass, squared_loss)
         self.coef_ = found.coef * unit
         self.intercept_ = float(found.intercept * unit[0] + mean[0])
-        self.objective_, self.n_iter_ = found.objective, found.n_iter
-        self.converged_ = found.converged
+        self.objective_, self.n_iter_, self.converged_ = found[2:]
         return self

@@ -6,6 +6,7 @@ for standardised columns and row masses m. The paper holds the mean of the weigh
 penalty; here it is exact. w = omega^2 / mean(omega^2), by L-BFGS in omega.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from stablepred.io.save import storable
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class DWRBalancer(RowBalancer):
     """Row weights under which the columns are uncorrelated; for numbers and 0/1 alike.
 
@@ -54,20 +56,11 @@ class DWRBalancer(RowBalancer):
     >>> model = BalancedRegressor(LinearRegression(), DWRBalancer())
     """
 
-    def __init__(
-        self,
-        *,
-        order: int = 1,
-        weight_l2: float = 0.01,
-        min_effective_share: float = 0.1,
-        max_iter: int = 2000,
-        tol: float = 1e-9,
-    ) -> None:
-        self.order = order
-        self.weight_l2 = weight_l2
-        self.min_effective_share = min_effective_share
-        self.max_iter = max_iter
-        self.tol = tol
+    order: int = 1
+    weight_l2: float = 0.01
+    min_effective_share: float = 0.1
+    max_iter: int = 2000
+    tol: float = 1e-9
 
     def _weigh(self, x: FloatArray, mass: FloatArray) -> FloatArray:
         z, apart = columns_apart(x, mass, self.order)
@@ -111,10 +104,8 @@ def columns_apart(x: FloatArray, mass: FloatArray, order: int) -> tuple[FloatArr
     kept = np.arange(len(variable)) < x.shape[1]
     kept |= ~binary[variable]  # all powers of a 0/1 column are the same
     ones = np.where(binary, x, 1.0)
-    common = np.asarray(ones.T @ ones)[
-        np.ix_(variable, variable)
-    ]  # 0 for two columns that are never both 1
-    apart = (variable[:, None] != variable) & (common > 0)
+    common = np.asarray(ones.T @ ones) > 0  # not two columns that are never both 1
+    apart = (variable[:, None] != variable) & common[np.ix_(variable, variable)]
     return standardise(powers[:, kept], mass)[0], np.asarray(apart)[np.ix_(kept, kept)]
 
 

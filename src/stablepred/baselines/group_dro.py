@@ -6,18 +6,14 @@ For a linear model this is convex, and it is solved to the end, by the proximal 
 ``linear.py``, where the paper's networks need an exponentiated gradient.
 """
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._validation import (
-    atomic,
-    check_at_least,
-    check_sample_weight,
-    validate,
-)
+from stablepred._validation import atomic, check_at_least, check_sample_weight, validate
 from stablepred.baselines.linear import LinearClassifier
 from stablepred.baselines.minimax import check_solver, fit_worst_case, log_loss
 from stablepred.baselines.rows import check_both_classes, distinct_rows, encode_environments
@@ -27,6 +23,7 @@ from stablepred.models.entry import encode_outcome
 
 
 @storable
+@dataclass(eq=False, repr=False, kw_only=True)
 class GroupDROClassifier(LinearClassifier, BaseEstimator):
     """Logistic regression for the training environment that it predicts worst.
 
@@ -57,18 +54,10 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
     array([1])
     """
 
-    def __init__(
-        self,
-        *,
-        adjustment: float = 0.0,
-        l2: float = 1e-6,
-        max_iter: int = 2000,
-        tol: float = 1e-8,
-    ) -> None:
-        self.adjustment = adjustment
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
+    adjustment: float = 0.0
+    l2: float = 1e-6
+    max_iter: int = 2000
+    tol: float = 1e-8
 
     @atomic
     def fit(
@@ -96,10 +85,8 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
         share = np.bincount(unit, mass).astype(np.float64)
         # The worst of all groups, by any weights that sum to one.
         worst, added = Capped(share, 1 / share), self.adjustment / np.sqrt(share)
-        found = fit_worst_case(
-            self, x[first], outcome[first], mass, log_loss, worst, unit, added=added
-        )
-        self._take(found)
+        rows = x[first], outcome[first], mass
+        self._take(fit_worst_case(self, *rows, log_loss, worst, unit, added=added))
         return self
 
     def _check_parameters(self) -> None:

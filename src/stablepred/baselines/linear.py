@@ -56,7 +56,7 @@ class LinearClassifier(ClassifierMixin):
 
     def _take(self, fit: Fit) -> None:
         self.coef_, self.intercept_ = fit.coef[None], np.array([fit.intercept])
-        self.objective_, self.n_iter_, self.converged_ = fit.objective, fit.n_iter, fit.converged
+        self.objective_, self.n_iter_, self.converged_ = fit[2:]
 
     def check_stored(self) -> None:
         """Raise ValueError unless the model is sound."""

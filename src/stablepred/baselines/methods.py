@@ -1,6 +1,6 @@
 """Every method by name: this library's, those of the field, and what they are compared with."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from difflib import get_close_matches
 from typing import Any
 
@@ -105,6 +105,6 @@ def make_method(name: str, seed: int, *, numeric: bool) -> Any:
     return estimator if takes_tables else make_pipeline(TableEncoder(), estimator)
 
 
-def default_methods(*, numeric: bool, several: bool) -> Iterable[str]:
+def default_methods(*, numeric: bool, several: bool) -> list[str]:
     """All methods that the data allow."""
     return [name for name in registered(numeric=numeric) if several or name not in SEVERAL]

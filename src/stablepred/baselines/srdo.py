@@ -6,6 +6,7 @@ The ratio comes from a classifier that tells rows with permuted columns from the
 w = c / (1 - c), with c the probability of "permuted", predicted on folds left out.
 """
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ MOST_MULTIPLIED = 20
 
 
 @storable
+@dataclass(eq=False, repr=False)
 class SRDOBalancer(RowBalancer):
     """Row weights under which the columns are independent; for numbers and 0/1 alike.
 
@@ -55,26 +57,15 @@ class SRDOBalancer(RowBalancer):
     >>> model = BalancedRegressor(LinearRegression(), SRDOBalancer(random_state=0))
     """
 
-    def __init__(
-        self,
-        classifier: Any = None,
-        *,
-        n_folds: int = 5,
-        min_effective_share: float = 0.3,
-        random_state: RandomState = None,
-    ) -> None:
-        self.classifier = classifier
-        self.n_folds = n_folds
-        self.min_effective_share = min_effective_share
-        self.random_state = random_state
+    classifier: Any = None
+    _: KW_ONLY
+    n_folds: int = 5
+    min_effective_share: float = 0.3
+    random_state: RandomState = None
 
     def _weigh(self, x: FloatArray, mass: FloatArray) -> FloatArray:
+        """Density of the rows with permuted columns over that of the real ones, tempered."""
         seed, z = root_seed(self.random_state), standardise(x, mass)[0]
-        w = self._ratio(z, mass, seed)
-        return temper(w / (mass @ w), mass, self.min_effective_share)
-
-    def _ratio(self, z: FloatArray, mass: FloatArray, seed: int) -> FloatArray:
-        """Density of the rows with permuted columns over that of the real ones, at the latter."""
         rng = numpy_generator(seed, "permutations")
         drawn = draw_independently(z, mass, max(len(z), LEAST_DRAWN), rng)
         w, n_folds = np.empty(len(z)), min(self.n_folds, len(z))
@@ -87,15 +78,14 @@ class SRDOBalancer(RowBalancer):
             weight = np.ones(len(rows))
             weight[label == 0] = mass[real] / mass[real].sum() * permuted.sum()
             if self.classifier is None:
-                boosting = default_classifier(z.shape[1], child_seed(seed, k))
-                classifier = boosting.fit(
-                    rows, label, histgradientboostingclassifier__sample_weight=weight
-                )
+                classifier = default_classifier(z.shape[1], child_seed(seed, k))
+                option = "histgradientboostingclassifier__sample_weight"
             else:
-                classifier = clone(self.classifier).fit(rows, label, sample_weight=weight)
+                classifier, option = clone(self.classifier), "sample_weight"
+            classifier.fit(rows, label, **{option: weight})
             c = np.clip(classifier.predict_proba(z[~real])[:, 1], 1e-6, 1 - 1e-6)
             w[~real] = c / (1 - c)
-        return w
+        return temper(w / (mass @ w), mass, self.min_effective_share)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -8,7 +8,7 @@ kept near a ``centre`` that moves (proximal method), which makes it smooth in th
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,20 +16,19 @@ from scipy.optimize import brentq
 from stablepred._validation import FloatArray
 
 
-class WorstCase(Protocol):
-    """A set of weights around the masses of the units."""
+@dataclass(frozen=True)
+class WorstCase:
+    """A set of weights around the masses of the units, which sum to one."""
 
-    @property
-    def mass(self) -> FloatArray:
-        """Of the units, with sum one."""
+    mass: FloatArray
 
-    def weights(
-        self, losses: FloatArray, centre: FloatArray, pull: float
-    ) -> tuple[FloatArray, float]:
-        """The worst weights near the centre, and what is subtracted for their distance from it."""
+    def weights(self, losses: FloatArray, *near: Any, **more: Any) -> tuple[FloatArray, float]:
+        """The worst weights near a centre, and what is subtracted for their distance from it."""
+        raise NotImplementedError
 
     def value(self, losses: FloatArray) -> float:
         """The exact maximum."""
+        return float(self.weights(losses)[0] @ losses)
 
 
 def _ties(losses: FloatArray, mass: FloatArray) -> FloatArray:
@@ -47,18 +46,17 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
 
 
 @dataclass(frozen=True)
-class ChiSquared:
+class ChiSquared(WorstCase):
     """sum_i (q_i - m_i)^2 / m_i <= radius.
 
     q_i is proportional to m_i (loss_i - eta)_+, with eta such that the bound is reached; the value
     is min_eta eta + sqrt(1 + radius) (sum_i m_i (loss_i - eta)_+^2)^(1/2).
     """
 
-    mass: FloatArray
     radius: float
 
-    def weights(self, losses: FloatArray, *_: object) -> tuple[FloatArray, float]:
-        """The worst weights, and what is subtracted for their distance from the centre."""
+    def weights(self, losses: FloatArray, *near: Any, **more: Any) -> tuple[FloatArray, float]:
+        """The worst weights; the centre does not matter."""
         m, top = self.mass, losses.max()
         most = m[losses == top].sum()
         if most * (1 + self.radius) >= 1:
@@ -73,24 +71,19 @@ class ChiSquared:
         q = m * np.maximum(losses - _root(excess, low, float(losses[losses < top].max())), 0.0)
         return q / q.sum(), 0.0
 
-    def value(self, losses: FloatArray) -> float:
-        """The exact maximum."""
-        return float(self.weights(losses)[0] @ losses)
-
 
 @dataclass(frozen=True)
-class KullbackLeibler:
+class KullbackLeibler(WorstCase):
     """sum_i q_i log(q_i / m_i) <= radius.
 
     q_i is proportional to m_i exp(t loss_i), with t such that the bound is reached; the value is
     min_t (log sum_i m_i exp(t loss_i) + radius) / t.
     """
 
-    mass: FloatArray
     radius: float
 
-    def weights(self, losses: FloatArray, *_: object) -> tuple[FloatArray, float]:
-        """The worst weights, and what is subtracted for their distance from the centre."""
+    def weights(self, losses: FloatArray, *near: Any, **more: Any) -> tuple[FloatArray, float]:
+        """The worst weights; the centre does not matter."""
         m, below = self.mass, losses - losses.max()
         if -np.log(m[below == 0].sum()) <= self.radius:
             return _ties(losses, m), 0.0
@@ -108,20 +101,15 @@ class KullbackLeibler:
         q = m * np.exp(np.exp(_root(excess, low, high)) * below)
         return q / q.sum(), 0.0
 
-    def value(self, losses: FloatArray) -> float:
-        """The exact maximum."""
-        return float(self.weights(losses)[0] @ losses)
-
 
 @dataclass(frozen=True)
-class Capped:
+class Capped(WorstCase):
     """q_i <= m_i cap_i: the CVaR of rows with cap = 1 / level, or the worst of several groups.
 
     Near a centre c the maximum of sum_i q_i loss_i - pull/2 sum_i (q_i - c_i)^2 / m_i is
     q_i = clip(c_i + m_i (loss_i - eta) / pull, 0, m_i cap_i).
     """
 
-    mass: FloatArray
     cap: FloatArray
 
     def weights(
