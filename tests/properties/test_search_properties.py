@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from stablepred.exceptions import InputError
 from stablepred.search import StableSearchCV
+from stablepred.validation.candidates import EnvironmentScorer
 from stablepred.validation.environments import (
     CRITERIA,
     KINDS,
@@ -20,7 +21,6 @@ from stablepred.validation.environments import (
     validation_environments,
 )
 from stablepred.validation.folds import Rows, select_noisy, split
-from stablepred.validation.scoring import EnvironmentScorer
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 ERRORS = arrays(

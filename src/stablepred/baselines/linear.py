@@ -27,8 +27,7 @@ FITTED = ("coef_", "intercept_", "objective_", "n_iter_", "converged_")
 def scores(model: Any, X: ArrayLike) -> FloatArray:
     """The linear function of new rows."""
     check_is_fitted(model)
-    found: FloatArray = validate(model, X, reset=False) @ np.ravel(model.coef_) + model.intercept_
-    return found
+    return validate(model, X, reset=False) @ np.ravel(model.coef_) + model.intercept_
 
 
 class LinearClassifier(ClassifierMixin):

@@ -192,8 +192,7 @@ class Regression:
 
     def predict(self, x: Tensor) -> Tensor:
         """The mean of the outcome."""
-        mean: Tensor = self.outcome.inverse_link(self.scores(x))
-        return mean
+        return self.outcome.inverse_link(self.scores(x))
 
     def check_columns(self, width: int) -> None:
         """Raise ValueError unless it can predict from so many columns."""

@@ -49,6 +49,11 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
     n_iter = np.ravel(getattr(inner, "n_iter_", ()))
     report = getattr(inner, "balance_report_", None)
     balance = report if isinstance(report, BalanceReport) else None
+    share = balance.effective_share if balance else None
+    w = np.asarray(getattr(inner, "sample_weight_", ()), dtype=np.float64)
+    if share is None and w.any():  # (sum w)^2 / (n sum w^2); rows of weight zero took no part
+        rows = np.asarray(getattr(inner, "row_count_", np.ones(len(w))))  # that each weight is for
+        share = float((rows @ w) ** 2 / (rows[w > 0].sum() * (rows @ w**2)))
     return ModelFacts(
         name=name or steps[-1],
         steps=tuple(steps),
@@ -56,7 +61,7 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
         converged=None if converged is None else bool(np.all(converged)),
         n_iter=int(n_iter.max()) if len(n_iter) else None,
         balance=balance,
-        effective_share=balance.effective_share if balance else _effective_share(inner),
+        effective_share=share,
         effects=_effects(inner),
         decision=getattr(inner, "decision_", None),
     )
@@ -82,15 +87,6 @@ def _parameters(model: Any) -> dict[str, str]:
     if seed is not None and not isinstance(given.get("random_state"), int):
         shown["random_state"] += f" (the seed was {seed})"
     return shown
-
-
-def _effective_share(model: Any) -> float | None:
-    """(sum w)^2 / (n sum w^2) of ``sample_weight_``; rows of weight zero took no part."""
-    w = np.asarray(getattr(model, "sample_weight_", ()), dtype=np.float64)
-    rows = np.asarray(getattr(model, "row_count_", np.ones(len(w))))  # that each weight is for
-    if not w.any():
-        return None
-    return float((rows @ w) ** 2 / (rows[w > 0].sum() * (rows @ w**2)))
 
 
 def _effects(model: Any) -> pd.DataFrame | None:

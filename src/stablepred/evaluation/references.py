@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import clone
+from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
@@ -193,16 +194,13 @@ def cross_validate(
     few, folds = _hold_out(target, n_classes, cv, random_state)
     if not folds:
         return float("nan")
-    X, y, predicted = X.iloc[few], y[few], np.empty((len(few), max(n_classes, 1)))
-    for rows, others in folds:
-        model = clone(estimator)
-        if "checkpoint" in model.get_params(deep=False):
-            model.set_params(checkpoint=None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit on all rows has reported them
-            model.fit(X.iloc[rows], y[rows])
-            found = model.predict_proba if n_classes else model.predict
-            predicted[others] = np.reshape(found(X.iloc[others]), (len(others), -1))
+    model, method = clone(estimator), "predict_proba" if n_classes else "predict"
+    if "checkpoint" in model.get_params(deep=False):
+        model.set_params(checkpoint=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit on all rows has reported them
+        predicted = cross_val_predict(model, X.iloc[few], y[few], cv=folds, method=method)
+    predicted = predicted.reshape(len(few), -1)
     return _errors(target[few], np.ones(len(few)), n_classes, predicted)["rmse"]
 
 

@@ -23,19 +23,21 @@ def stability_verdict(
     errors, model = comparison.errors.iloc[0], label(comparison.errors.index[0])
     spread = f"{error_name(error)} of {model} lies between {number(errors.min())}"
     sentences = [f"Across {len(errors)} environments the {spread} and {number(errors.max())}"]
-    rival = _best_rival(comparison)
+    rivals = [d for d in comparison.differences if d.role not in ("oracle", "shrunk")]
+    better = [d for d in rivals if d.average.sign > 0 and d.is_everywhere]
+    # The most accurate of those that are better everywhere, else of all that can be used.
+    rival = max(better or rivals, key=lambda d: d.average.value, default=None)
     if rival is not None:
         sentences = [recommend(model, rival, error, level)]
         beaten = rival.average.sign > 0 and rival.role in LINEAR  # pulled or not
         without = ("oracle", "shrunk") if beaten else ("oracle",)
         others = [d for d in comparison.differences if d.role not in without and d is not rival]
-        better = [
+        names = [
             _name(d) for d in others if d.stability and d.average.sign == d.stability.sign == 1
         ]
-        if better:
-            verb = "is" if len(better) == 1 else "are"
-            claim = f"{verb} more accurate and steadier than {model}"
-            sentences.append(f"{join_words(better)} {claim}")
+        if names:
+            verb = "is" if len(names) == 1 else "are"
+            sentences.append(f"{join_words(names)} {verb} more accurate and steadier than {model}")
         if len(errors) > 1:
             sentences.append(describe_worst(comparison))
     if constant:
@@ -53,8 +55,13 @@ def stability_verdict(
 def recommend(model: str, rival: Difference, error: str, level: float) -> str:
     """One sentence on the model and its best rival, from the difference of their errors."""
     other, (average, stability) = _name(rival), (rival.average, rival.stability)
-    if stability is None:
-        return _recommend_in_one(model, rival, error, level)
+    winner, loser = (model, other) if average.sign < 0 else (other, model)
+    instead = " instead" if winner == other else ""
+    if stability is None:  # a single environment, which tells nothing of stability
+        found = _describe(error_name(error), average, level)
+        if average.sign == 0:
+            return f"These rows show no difference between {model} and {other} ({found})"
+        return f"Use {winner}{instead}: it is more accurate than {loser} ({found})"
     on_average = _describe("Average_Error", average, level)
     in_stability = _describe("Stability_Error", stability, level)
     if average.sign == stability.sign == 0:
@@ -68,7 +75,6 @@ def recommend(model: str, rival: Difference, error: str, level: float) -> str:
             f"{steadier} is steadier than {than} ({in_stability}), and these rows show no "
             f"difference in accuracy ({on_average})"
         )
-    winner, loser = (model, other) if average.sign < 0 else (other, model)
     gaps = average.sign * rival.by_environment  # what the winner's error is smaller by
     steadiness = {
         1: f"and steadier ({in_stability})",
@@ -82,17 +88,7 @@ def recommend(model: str, rival: Difference, error: str, level: float) -> str:
     claim = f"more accurate than {loser} {where}, {steadiness}"
     if stability.sign == -average.sign and not rival.is_everywhere:
         return f"{winner} is {claim}"  # a trade, which is not for a sentence to decide
-    return f"Use {winner}{' instead' if winner == other else ''}: it is {claim}"
-
-
-def _recommend_in_one(model: str, rival: Difference, error: str, level: float) -> str:
-    """The recommendation where there is a single environment, which tells nothing of stability."""
-    other, sign = _name(rival), rival.average.sign
-    found = _describe(error_name(error), rival.average, level)
-    if sign == 0:
-        return f"These rows show no difference between {model} and {other} ({found})"
-    winner, loser = (model, other) if sign < 0 else (other, model)
-    return f"Use {winner}{' instead' * (sign > 0)}: it is more accurate than {loser} ({found})"
+    return f"Use {winner}{instead}: it is {claim}"
 
 
 def describe_worst(comparison: Comparison) -> str:
@@ -102,13 +98,6 @@ def describe_worst(comparison: Comparison) -> str:
     worst = f"The worst error of {label(own.name)} is {number(own.max())}, in {label(own.idxmax())}"
     beside = [f"that of {NAMES[comparison.roles[n]]} {number(errors.T[n].max())}" for n in names]
     return "; ".join([worst, *beside])
-
-
-def _best_rival(comparison: Comparison) -> Difference | None:
-    """The most accurate of those that are better everywhere, else of all that can be used."""
-    rivals = [d for d in comparison.differences if d.role not in ("oracle", "shrunk")]
-    better = [d for d in rivals if d.average.sign > 0 and d.is_everywhere]
-    return max(better or rivals, key=lambda d: d.average.value, default=None)
 
 
 def _name(difference: Difference) -> str:

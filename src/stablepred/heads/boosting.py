@@ -93,8 +93,7 @@ class Trees:
                 low = rows[every, self.feature[tree, node]] <= self.threshold[tree, node]
                 node = np.where(low, self.left[tree, node], self.right[tree, node])
             scores += self.value[tree, node]
-        mean: Tensor = self.outcome.inverse_link(torch.as_tensor(scores, device=x.device))
-        return mean
+        return self.outcome.inverse_link(torch.as_tensor(scores, device=x.device))
 
     def check_columns(self, width: int) -> None:
         """Raise ValueError unless it can predict from so many columns."""

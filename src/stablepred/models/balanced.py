@@ -112,14 +112,12 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
     def balance_report_(self) -> BalanceReport:
         """The balancer's report."""
         check_is_fitted(self)
-        report: BalanceReport = _last_step(self.balancer_).balance_report_
-        return report
+        return _last_step(self.balancer_).balance_report_
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions of the inner estimator."""
         self._check(X)
-        prediction: np.ndarray = self.estimator_.predict(X)
-        return prediction
+        return self.estimator_.predict(X)
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)
@@ -161,22 +159,19 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     def classes_(self) -> np.ndarray:
         """Classes of the inner estimator."""
         check_is_fitted(self)
-        classes: np.ndarray = self.estimator_.classes_
-        return classes
+        return self.estimator_.classes_
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the inner estimator."""
         self._check(X)
-        probability: FloatArray = self.estimator_.predict_proba(X)
-        return probability
+        return self.estimator_.predict_proba(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Decision function of the inner estimator."""
         self._check(X)
-        decision: FloatArray = self.estimator_.decision_function(X)
-        return decision
+        return self.estimator_.decision_function(X)
 
 
 @storable

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Any
 
@@ -89,13 +90,7 @@ def draw_seed(random_state: RandomState) -> int:
 
 
 def prepare_sample(
-    estimator: Any,
-    x: FloatArray,
-    y: FloatArray,
-    weight: FloatArray,
-    *,
-    counted: bool,
-    order: int,
+    estimator: Any, x: FloatArray, y: FloatArray, weight: FloatArray, *, counted: bool, order: int
 ) -> Sample:
     """Standardise the features or cut them, group the rows, and warn about what is left out.
 
@@ -117,48 +112,36 @@ def prepare_sample(
     x = transform_features(estimator, x)
     device = choose_device(estimator.device, x.size)
     sample = make_sample(x, y, weight, names, counted=counted, device=device)
-    _report_constant_columns(sample)
-    if order == 2:
-        sample = sample.with_products()
-        _report_constant_pairs(sample)
+    active = set(sample.origin.columns)
+    if not active:
+        raise InputError(
+            f"all {len(names)} features are constant in the training rows, so there is nothing to "
+            "learn from. Check the columns and the sample_weight."
+        )
+    if constant := [name for j, name in enumerate(names) if j not in active]:
+        warn_user(
+            "features that are constant in the training rows; effect and coefficient are set to 0: "
+            + ", ".join(constant),
+            ConstantFeatureWarning,
+        )
+    if order == 1:
+        return sample
+    sample, names = sample.with_products(), sample.names
+    every = combinations(range(len(names)), 2)
+    if constant := [f"{names[a]}*{names[b]}" for a, b in every if (a, b) not in set(sample.pairs)]:
+        more = f" and {len(constant) - 10} more" if len(constant) > 10 else ""
+        warn_user(
+            f"pairs that are constant in the data are not balanced: {', '.join(constant[:10])}"
+            f"{more}",
+            ConstantFeatureWarning,
+        )
     return sample
 
 
 def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
     """The features as a fitted estimator uses them."""
     name = "standardizer_" if estimator.dichotomize is None else "dichotomizer_"
-    transformed: FloatArray = vars(estimator)[name].transform(x)
-    return transformed
-
-
-def _report_constant_columns(sample: Sample) -> None:
-    """Warn about constant columns; refuse a table that has no others."""
-    names, active = sample.origin.names, set(sample.origin.columns)
-    constant = [name for j, name in enumerate(names) if j not in active]
-    if not active:
-        raise InputError(
-            f"all {len(names)} features are constant in the training rows, so there is nothing to "
-            "learn from. Check the columns and the sample_weight."
-        )
-    if constant:
-        warn_user(
-            "features that are constant in the training rows; effect and coefficient are set to 0: "
-            + ", ".join(constant),
-            ConstantFeatureWarning,
-        )
-
-
-def _report_constant_pairs(sample: Sample) -> None:
-    names, kept = sample.names, set(sample.pairs)
-    p = len(names)
-    constant = [(a, b) for a in range(p) for b in range(a + 1, p) if (a, b) not in kept]
-    if constant:
-        listed = ", ".join(f"{names[a]}*{names[b]}" for a, b in constant[:10])
-        more = f" and {len(constant) - 10} more" if len(constant) > 10 else ""
-        warn_user(
-            f"pairs that are constant in the data are not balanced: {listed}{more}",
-            ConstantFeatureWarning,
-        )
+    return vars(estimator)[name].transform(x)
 
 
 def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
@@ -191,12 +174,10 @@ def check_balancing_parameters(estimator: Any) -> None:
 
 def check_hidden(hidden: Any) -> None:
     """Refuse anything but the widths of layers."""
-    if hidden is None:
-        return
     listed = isinstance(hidden, Sequence | np.ndarray) and not isinstance(hidden, str)
-    widths: tuple[Any, ...] = tuple(hidden) if listed else ()
-    integers = all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
-    if not widths or not integers:
+    widths: list[Any] = list(hidden) if listed else []
+    sound = widths and all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
+    if hidden is not None and not sound:
         raise InputError(
             "hidden must name at least one layer by its number of units, an integer of at least 1, "
             f"for example (10, 10), but is {hidden!r}."
@@ -227,12 +208,9 @@ def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArra
 
 def make_settings(estimator: Any) -> Settings:
     """The solver's settings from the parameters; lambda 5 is zero until it is chosen."""
-    names = Strengths.__dataclass_fields__.keys() & vars(estimator).keys()
-    strengths = {name: getattr(estimator, name) for name in names}
-    if strengths.get("l1") == "auto":
-        strengths["l1"] = 0.0
+    given = {k: v for k, v in vars(estimator).items() if k in Strengths.__dataclass_fields__}
     return Settings(
-        Strengths(**{name: float(value) for name, value in strengths.items()}),
+        Strengths(**{name: 0.0 if v == "auto" else float(v) for name, v in given.items()}),
         fit_intercept=estimator.fit_intercept,
         least_share=getattr(estimator, "min_effective_share", 0.0),
         max_iter=estimator.max_iter,

@@ -319,8 +319,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The more probable class of each row."""
         positive = self.decision_function(X) > 0
-        labels: np.ndarray = self.classes_[positive.astype(int)]
-        return labels
+        return self.classes_[positive.astype(int)]
 
     def _features(self, X: ArrayLike) -> FloatArray:
         """The features as the fit used them: standardised, or cut into 0/1."""

@@ -35,7 +35,7 @@ from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
-from stablepred.heads.default import Fitted, add_boosting, fit_base
+from stablepred.heads.default import add_boosting, fit_base
 from stablepred.heads.folds import MOST_COMPARED, Folds, draw_rows, folds_of_shares, make_folds
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
@@ -221,53 +221,22 @@ def read_number(rows: Rows) -> Target:
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """What was found out about the variables, and the decision that follows."""
+    """The decision, and which of the sample's columns belong to the variables in use."""
 
-    rows: Rows
     sample: Sample
-    variables: Sample
-    verdict: Verdict
-    choice: Choice = field(repr=False)
-
-    def mask(self, name: str) -> BoolArray:
-        """The variables of the user's table that are ``stable``, or ``used``."""
-        values = self.verdict.stable if name == "stable" else self.choice.used
-        return np.asarray(self.variables.to_user_columns(values))
+    choice: Choice
+    used: BoolArray
 
     def fit_chosen(self) -> Any:
         """The chosen model, fitted on all rows."""
-        columns = np.isin(self.sample.groups, self.variables.origin.columns[self.choice.used])
-        return self.choice.fitted.fit(self.sample.restrict(columns))
-
-    def used_columns(self) -> np.ndarray:
-        """The encoded columns of the variables in use, in the order of the sample."""
-        numbers = self.variables.origin.columns[self.choice.used]
-        return self.sample.origin.columns[np.isin(self.sample.groups, numbers)]
-
-    def describe(self) -> pd.DataFrame:
-        """One row per variable of the user's table."""
-        put = self.variables.to_user_columns
-        columns: dict[str, Any] = {"variable": self.rows.names}
-        scores = dict(self.verdict.scores)
-        effect = scores.pop("effect", None)
-        if effect is not None:
-            parts = {"effect": effect.score, "low": effect.low, "high": effect.high}
-            columns |= {name: put(values) for name, values in parts.items()}
-        columns |= {name: put(given.score) for name, given in scores.items()}
-        labels = np.full(len(self.rows.names), "constant", dtype=object)
-        labels[self.variables.origin.columns] = self.verdict.labels
-        return pd.DataFrame(
-            columns
-            | {
-                "probability_noisy": put(self.verdict.probability_noisy),
-                "verdict": labels,
-                "used": self.mask("used"),
-            }
-        )
+        return self.choice.fitted.fit(self.sample.restrict(self.used))
 
 
 def screen(model: Any, rows: Rows, target: Target) -> Screening:
-    """Sample, one column per variable, weights, evidence, verdict, decision."""
+    """Sample, one column per variable, weights, evidence, verdict, decision.
+
+    Sets the fitted attributes about variables.
+    """
     model.random_state_ = seed = draw_seed(model.random_state)
     with (
         limit_resources(rows.x.size),
@@ -294,20 +263,33 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
         progress("models", 1, 0.0)
         drawn = draw_rows(sample, target.outcome, MOST_COMPARED, seed)
         few, folds = sample.take(drawn), _split(model, rows, sample, drawn, target.outcome, seed)
-        estimator, n_jobs = getattr(model, "estimator", None), getattr(model, "n_jobs", None)
         fit: Fit = fit_base
         finish: Finish = add_boosting
-        if estimator is not None:
-            fit = partial(fit_wrapped, estimator, n_jobs=n_jobs)
-            finish = _keep
+        if getattr(model, "estimator", None) is not None:
+            fit = partial(fit_wrapped, model.estimator, n_jobs=model.n_jobs)
+            finish = lambda sample, folds, fitted: fitted  # noqa: E731
         columns = variables.take(drawn)
         guard = Guard(few, columns, folds, verdict, fit, finish, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
-    return Screening(rows, sample, variables, verdict, choice)
+    model.decision_, put = choice.decision, variables.to_user_columns
+    model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
+    model.variables_ = _describe(variables, verdict, rows.names).assign(used=model.used_features_)
+    numbers = variables.origin.columns[choice.used]
+    return Screening(sample, choice, np.isin(sample.groups, numbers))
 
 
-def _keep(sample: Sample, folds: Folds, fitted: Fitted) -> Fitted:
-    return fitted
+def _describe(variables: Sample, verdict: Verdict, names: list[str]) -> pd.DataFrame:
+    """One row per variable of the user's table."""
+    put, scores = variables.to_user_columns, dict(verdict.scores)
+    columns: dict[str, Any] = {"variable": names}
+    if effect := scores.pop("effect", None):
+        parts = {"effect": effect.score, "low": effect.low, "high": effect.high}
+        columns |= {name: put(values) for name, values in parts.items()}
+    columns |= {name: put(given.score) for name, given in scores.items()}
+    labels = np.full(len(names), "constant", dtype=object)
+    labels[variables.origin.columns] = verdict.labels
+    probability = put(verdict.probability_noisy)
+    return pd.DataFrame(columns | {"probability_noisy": probability, "verdict": labels})
 
 
 def _check_environments(sample: Sample, names: list[str]) -> None:
@@ -354,28 +336,23 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
     on all columns that belongs to it.
     """
     numbers, first = np.unique(sample.groups, return_index=True)
-    numbers = numbers[np.argsort(first)]
-    parts = []
-    several = len(numbers) < sample.n_features
-    beta = _score_columns(sample, outcome) if several else None
+    numbers, parts = numbers[np.argsort(first)], []
+    if len(numbers) < sample.n_features:
+        scored = sample
+        if outcome.name == "multinomial":  # the largest class against the rest
+            largest = int(torch.bincount(sample.y.long(), sample.copies).argmax())
+            scored, outcome = sample.against_rest(largest), BINARY
+        beta = fit_ridge(scored.features, scored, outcome, 1.0, tol=1e-4)[:-1]
     for one in numbers:
         own = np.flatnonzero(sample.groups == one)
         part = sample.features[:, own[0]]
-        if len(own) > 1 and beta is not None and float(beta[own].abs().max()) > 0:
+        if len(own) > 1 and float(beta[own].abs().max()) > 0:
             part = sample.features[:, own] @ beta[own]
         parts.append(part)
     origin = Origin(
         names, numbers, sample.origin.index, sample.origin.present, sample.origin.n_rows
     )
     return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[], shared=None)
-
-
-def _score_columns(sample: Sample, outcome: Outcome) -> torch.Tensor:
-    """Coefficients of a regression on all columns; of several classes, against the largest."""
-    if outcome.name == "multinomial":
-        largest = int(torch.bincount(sample.y.long(), sample.copies).argmax())
-        sample, outcome = sample.against_rest(largest), BINARY
-    return fit_ridge(sample.features, sample, outcome, 1.0, tol=1e-4)[:-1]
 
 
 def _judge(

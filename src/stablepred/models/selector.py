@@ -93,11 +93,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
             type_of_target(labels).startswith("continuous") or len(np.unique(labels)) > MOST_CODES
         )
         target = read_number(rows) if is_number else read_classes(rows)[1]
-        screening = screen(self, rows, target)
-        self.decision_ = screening.choice.decision
-        self.variables_ = screening.describe()
-        self.stable_features_ = screening.mask("stable")
-        self.used_features_ = screening.mask("used")
+        screen(self, rows, target)
         return self
 
     def _get_support_mask(self) -> BoolArray:

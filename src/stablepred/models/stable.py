@@ -1,6 +1,7 @@
 """Screen the variables by evidence, then fit an estimator on those that can be relied on."""
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -38,43 +39,33 @@ from stablepred.models.stored import check_stable
 from stablepred.tables.encoder import TableEncoder
 
 
+@dataclass(eq=False, repr=False)
 class StableEstimator(MetaEstimatorMixin, BaseEstimator):
     """What the classifier and the regressor share: everything but the outcome."""
 
-    variables_: pd.DataFrame
-    decision_: Decision
-    stable_features_: BoolArray
-    used_features_: BoolArray
-    encoder_: TableEncoder
-    columns_: np.ndarray
-    random_state_: int
-    estimator_: Any
-    references_: References
-    n_features_in_: int
-
     takes_tables = True
     save = save_method
+    check_stored = check_stable
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        evidence: str | Sequence[str | Evidence] = "auto",
-        guard: bool = True,
-        cv: Any = 3,
-        random_state: RandomState = None,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        verbose: int = 0,
-    ) -> None:
-        self.estimator = estimator
-        self.evidence = evidence
-        self.guard = guard
-        self.cv = cv
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.device = device
-        self.verbose = verbose
+    estimator: Any = None
+    _: KW_ONLY
+    evidence: str | Sequence[str | Evidence] = "auto"
+    guard: bool = True
+    cv: Any = 3
+    random_state: RandomState = None
+    n_jobs: int | None = None
+    device: str = "auto"
+    verbose: int = 0
+    variables_: pd.DataFrame = field(init=False)
+    decision_: Decision = field(init=False)
+    stable_features_: BoolArray = field(init=False)
+    used_features_: BoolArray = field(init=False)
+    encoder_: TableEncoder = field(init=False)
+    columns_: np.ndarray = field(init=False)
+    random_state_: int = field(init=False)
+    estimator_: Any = field(init=False)
+    references_: References = field(init=False)
+    n_features_in_: int = field(init=False)
 
     @atomic
     def fit(
@@ -110,13 +101,8 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         check_screening_parameters(self)
         check_estimator(self, sample_weight is not None)
         rows = read_rows(self, X, y, sample_weight, environment, groups)
-        target = self._read_target(rows)
-        screening = screen(self, rows, target)
-        self.decision_ = screening.choice.decision
-        self.variables_ = screening.describe()
-        self.stable_features_ = screening.mask("stable")
-        self.used_features_ = screening.mask("used")
-        self.columns_ = screening.used_columns()
+        screening = screen(self, rows, self._read_target(rows))
+        self.columns_ = screening.sample.origin.columns[screening.used]
         if self.estimator is None:
             self.estimator_ = screening.fit_chosen()
         else:
@@ -126,20 +112,18 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         self.references_ = fit_references(
             X, rows.y, sample_weight, classifier=kind, random_state=seed
         )
-        self._warn_if_constant(screening.choice.fitted.held_out)
-        return self
-
-    def _read_target(self, rows: Rows) -> Target:
-        """The outcome as numbers; sets what is needed for the way back."""
-        raise NotImplementedError
-
-    def _warn_if_constant(self, predicted: torch.Tensor) -> None:
+        predicted = screening.choice.fitted.held_out
         if float((predicted - predicted[:1]).abs().max()) < 1e-9:
             warn_user(
                 f"{type(self).__name__} predicts the same for every row, or nearly so: there are "
                 "too few rows, or the variables in use carry no information on the outcome.",
                 ConstantPredictionWarning,
             )
+        return self
+
+    def _read_target(self, rows: Rows) -> Target:
+        """The outcome as numbers; sets what is needed for the way back."""
+        raise NotImplementedError
 
     def _encode(self, X: Any) -> Any:
         """The columns that the estimator uses: an array, or a frame where ``fit`` saw names."""
@@ -148,10 +132,6 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         if self.estimator is None or not hasattr(self, "feature_names_in_"):
             return x
         return pd.DataFrame(x, columns=self.encoder_.get_feature_names_out()[self.columns_])
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_stable(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -245,8 +225,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
         best = self.predict_proba(X).argmax(axis=1)
-        labels: np.ndarray = self.classes_[best]
-        return labels
+        return self.classes_[best]
 
 
 @storable

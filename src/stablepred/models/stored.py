@@ -56,7 +56,15 @@ def check_classifier(model: Any) -> None:
         raise ValueError(f"feature_effects_ must be a table with a row for each of {p} features")
     if stable.shape != (p,):
         raise ValueError(f"stable_features_ must be {p} booleans")
-    encoders, inputs = attribute(model, "encoders_"), p + _check_pairs(model, p)
+    pairs = attribute(model, "pairs_")
+    if not isinstance(pairs, list) or not all(
+        isinstance(pair, tuple)
+        and [type(column) for column in pair] == [int, int]
+        and 0 <= min(pair) < max(pair) < p
+        for pair in pairs
+    ):
+        raise ValueError(f"pairs_ must be a list of pairs of {p} columns")
+    encoders, inputs = attribute(model, "encoders_"), p + len(pairs)
     width = sum(_check_encoder(layers, inputs, k) for k, layers in enumerate(encoders))
     if bool(encoders) != ("hidden" in vars(model)):
         raise ValueError("encoders_ must be present for a network, and only then")
@@ -155,19 +163,6 @@ def _check_shared(model: Any, weights: str, *more: str) -> int:
     if "row_count_" in vars(model):
         numbers(model, "row_count_", found.shape, low=1.0)
     return p
-
-
-def _check_pairs(model: Any, p: int) -> int:
-    """The number of products that enter the encoder."""
-    pairs = attribute(model, "pairs_")
-    if not isinstance(pairs, list) or not all(
-        isinstance(pair, tuple)
-        and [type(column) for column in pair] == [int, int]
-        and 0 <= min(pair) < max(pair) < p
-        for pair in pairs
-    ):
-        raise ValueError(f"pairs_ must be a list of pairs of {p} columns")
-    return len(pairs)
 
 
 def _check_encoder(layers: Any, inputs: int, number: int) -> int:

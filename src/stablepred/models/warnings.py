@@ -27,9 +27,17 @@ ERASED = 0.01
 
 def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
     """Warn about the weights and the embedding; sets ``converged_``."""
-    warn_about_convergence(estimator, solution.unfinished)
+    estimator.converged_ = not solution.unfinished
+    if solution.unfinished:
+        stages = ", ".join(dict.fromkeys(solution.unfinished))
+        warn_user(
+            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations "
+            f"before converging (stage: {stages}). Raise max_iter, or raise tol "
+            f"(now {estimator.tol:g}) if the result is good enough.",
+            ConvergenceWarning,
+        )
     if hasattr(estimator, "weight_l2"):
-        warn_about_redundant_features(sample)
+        _warn_about_redundant_features(sample)
         _warn_about_weights(estimator, solution)
         _warn_about_erased_values(sample, solution.w)
     if solution.network is not None:
@@ -43,20 +51,7 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
             )
 
 
-def warn_about_convergence(estimator: Any, unfinished: list[str]) -> None:
-    """Warn about the stages that ``max_iter`` stopped."""
-    estimator.converged_ = not unfinished
-    if unfinished:
-        stages = ", ".join(dict.fromkeys(unfinished))
-        warn_user(
-            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations "
-            f"before converging (stage: {stages}). Raise max_iter, or raise tol "
-            f"(now {estimator.tol:g}) if the result is good enough.",
-            ConvergenceWarning,
-        )
-
-
-def warn_about_redundant_features(sample: Sample) -> None:
+def _warn_about_redundant_features(sample: Sample) -> None:
     """Warn about features that equal another one, or its opposite, in every row."""
     if sample.shards is not LOCAL:
         return
@@ -117,14 +112,12 @@ def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
     """Warn if hardly any weight is left on one value of a feature: that is not balance."""
     is_bit = (sample.features.square() == sample.features).all(0)
     columns = sample.shards.smallest(is_bit.double()).bool()
-    names = [name for name, bit in zip(sample.names, columns.tolist(), strict=True) if bit]
+    names = np.array(sample.names)[columns.cpu().numpy()]
     x, mass = sample.features[:, columns], sample.mass
     v = mass * w
     on, on_before, off, off_before = sample.totals(v @ x, mass @ x, v @ (1 - x), mass @ (1 - x))
-    erased = []
-    for value, left, before in ((1, on, on_before), (0, off, off_before)):
-        gone = (left < ERASED * before).tolist()
-        erased += [(name, value) for name, is_gone in zip(names, gone, strict=True) if is_gone]
+    erased = [(name, 1) for name in names[(on < ERASED * on_before).cpu().numpy()]]
+    erased += [(name, 0) for name in names[(off < ERASED * off_before).cpu().numpy()]]
     if erased:
         listed = ", ".join(f"{name} = {value}" for name, value in sorted(erased))
         warn_user(

@@ -96,11 +96,9 @@ def imbalance_bound(p: int, m: ArrayLike) -> Any:
     (docs/theory.md). At m = 2^p - 1 every comparison is 0/0, and g is 1 by the paper's footnote.
     """
     patterns = 2 ** check_integer(p, "p", 2, 10_000)
-
-    def bound(each: Any) -> FloatArray:
-        return bound_at_share(check_integer(each, "m", 0, patterns - 1) / patterns)
-
-    return _map_numbers(bound, m)
+    return _map_numbers(
+        lambda each: bound_at_share(check_integer(each, "m", 0, patterns - 1) / patterns), m
+    )
 
 
 def bound_at_share(missing_share: float | FloatArray) -> FloatArray:
@@ -216,10 +214,14 @@ def imbalance_mean(
     missing = check_integer(m, "m", 0, 2**features - 1)
     if features <= 4:  # for p = 5 there are 2**32 sets
         return float(np.mean(enumerate_alphas(features, missing)))
-    draws = check_integer(n_draws, "n_draws", 1)
-    rng = _generator(random_state)
-    grams = np.stack([_random_gram(features, missing, rng) for _ in range(draws)])
-    return float(_alphas(grams, 2**features - missing).mean())
+    draws, rng = check_integer(n_draws, "n_draws", 1), _generator(random_state)
+    left, grams = 2**features - missing, []
+    for _ in range(draws):
+        size = min(missing, left)
+        gram = _gram(rng.choice(2**features, size, replace=False, shuffle=False), features)
+        whole = 2.0 ** (features - 2) * (1 + np.eye(features))
+        grams.append(gram if left <= missing else whole - gram)
+    return float(_alphas(np.stack(grams), left).mean())
 
 
 def multinomial_imbalance(
@@ -263,13 +265,6 @@ def _gram(codes: NDArray[np.int64], p: int) -> FloatArray:
     """X'X of the patterns with these numbers, in bounded memory: (p, p)."""
     parts = (_bits(codes[start : start + CHUNK], p) for start in range(0, len(codes), CHUNK))
     return sum((x.T @ x for x in parts), np.zeros((p, p)))
-
-
-def _random_gram(p: int, m: int, rng: np.random.Generator) -> FloatArray:
-    """X'X of the patterns that are left when m random ones are missing: (p, p)."""
-    left = 2**p - m
-    drawn = _gram(rng.choice(2**p, size=min(m, left), replace=False, shuffle=False), p)
-    return drawn if left <= m else 2.0 ** (p - 2) * (1 + np.eye(p)) - drawn
 
 
 def enumerate_alphas(p: int, m: int) -> FloatArray:

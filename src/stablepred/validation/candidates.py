@@ -1,11 +1,12 @@
-"""Candidates, and scikit-learn's search over them."""
+"""Candidates, scikit-learn's search over them, their scores in environments and the ranking."""
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from traceback import format_exc
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
@@ -14,7 +15,20 @@ from threadpoolctl import threadpool_limits
 
 from stablepred._extras import require
 from stablepred._random import child_seed
-from stablepred.exceptions import ConstantPredictionWarning, DegenerateWeightsWarning
+from stablepred._validation import warn_user
+from stablepred.exceptions import (
+    ConstantPredictionWarning,
+    DegenerateWeightsWarning,
+    InputError,
+    StablepredWarning,
+)
+from stablepred.validation.environments import FloatArray, criterion_value, is_constant
+from stablepred.validation.folds import Fold
+
+Results = dict[str, Any]  # as ``cv_results_``
+
+# Balancing weights with a smaller effective share than this have collapsed onto few rows.
+SMALL_SHARE = 0.05
 
 
 class CandidateSearch(GridSearchCV):
@@ -98,10 +112,120 @@ def prepare(value: Any, seed: int) -> Any:
     return model.set_params(**seeds)
 
 
-def fit_arguments(model: Any, weight: NDArray[np.float64] | None) -> dict[str, Any]:
+def fit_arguments(model: Any, weight: FloatArray | None) -> dict[str, Any]:
     """Name the weights for fit; without metadata routing they are for a pipeline's last step."""
     if weight is None:
         return {}
     if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
         return {f"{model.steps[-1][0]}__sample_weight": weight}
     return {"sample_weight": weight}
+
+
+# --- scoring ---
+
+
+@dataclass(frozen=True)
+class EnvironmentScorer:
+    """A multi-metric scorer: sums of squares per environment, pooled over the folds."""
+
+    names: Sequence[str]  # of the environments
+    folds: Sequence[Fold]
+    target: FloatArray  # 0/1 outcome of all rows
+    constant_error: float  # of the base rate in the same environments
+    criterion: str = "score"
+    stability_weight: float = 5.0
+
+    def __call__(
+        self, model: Any, X: Any, y: Any, rows: Any, sample_weight: FloatArray | None = None
+    ) -> dict[str, float]:
+        """Score a model on the held-out rows of a fold; NaN where it cannot predict."""
+        fold = next(fold for fold in self.folds if np.array_equal(fold.test, rows))
+        environments = list(fold.environments(X, sample_weight))
+        try:
+            predicted = [positive_probability(model, features) for features, _, _ in environments]
+        except Exception:  # whatever a model may raise; scikit-learn needs the same keys again
+            message = f"a candidate could not be scored:\n{format_exc()}"
+            warnings.warn(message, StablepredWarning, stacklevel=2)
+            predicted = [np.full(len(target), np.nan) for _, target, _ in environments]
+        constant = is_constant(np.concatenate(predicted), self.target)
+        scores = {"constant": float(constant), "share": effective_share(model)}
+        for name, (_, target, w), p in zip(self.names, environments, predicted, strict=True):
+            scores[f"squares {name}"] = float(w @ (target - p) ** 2)
+            scores[f"weight {name}"] = float(w.sum())
+        return scores
+
+    def summarize(self, results: Results) -> Results:
+        """Turn scikit-learn's table into ours: pooled errors, marks and ranks."""
+        squares, totals = (
+            np.column_stack([results[f"mean_test_{kind} {name}"] for name in self.names])
+            for kind in ("squares", "weight")
+        )
+        errors = np.sqrt(squares / totals)  # (candidates, environments)
+        average = errors.mean(axis=1)
+        value = criterion_value(errors, self.criterion, self.stability_weight)
+        share = np.fmin.reduce([results[f"split{k}_test_share"] for k in range(len(self.folds))])
+        marks = {
+            "uninformative": average >= self.constant_error,
+            "collapsed": share < SMALL_SHARE,
+            "constant": results["mean_test_constant"] > 0,
+            "failed": np.isnan(average),
+        }
+        if marks["failed"].all():
+            raise InputError("no candidate could be scored; the warnings say what went wrong.")
+        # Marked candidates come last, by the last of their marks.
+        tier = np.max([k * marked for k, marked in enumerate(marks.values(), start=1)], axis=0)
+        order = np.lexsort((np.where(np.isnan(value), np.inf, value), tier))
+        return {
+            **{key: column for key, column in results.items() if "_test_" not in key},
+            "criterion": value,
+            "average_error": average,
+            "stability_error": errors.std(axis=1, ddof=min(1, len(self.names) - 1)),
+            "worst_error": errors.max(axis=1),
+            **{f"error_{name}": errors[:, k] for k, name in enumerate(self.names)},
+            **marks,
+            "effective_share": share,
+            "mean_test_score": -value,
+            "rank_test_score": 1 + np.argsort(order),
+        }
+
+
+def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
+    """Warn of what speaks against the chosen candidate, given by its row of the results."""
+    if chosen["constant"]:
+        category: type[Warning] = ConstantPredictionWarning
+        advice = "towards less penalty"
+        found = "predicts (nearly) the same probability for every row"
+    elif chosen["collapsed"]:
+        category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
+        found = "has balancing weights that collapsed onto few rows"
+    elif chosen["uninformative"]:
+        category, advice = StablepredWarning, "or try a balanced estimator"
+        found = (
+            f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
+            f" no better than a constant predictor ({constant_error:.3g})"
+        )
+    else:
+        return
+    start = f"the chosen candidate {chosen['params']} {found}: no better one was left."
+    warn_user(f"{start} Widen the grid, {advice}.", category)
+
+
+def positive_probability(model: Any, X: Any) -> FloatArray:
+    """Predict the probability of the positive class, the last one in sorted order."""
+    probability = np.asarray(model.predict_proba(X), dtype=np.float64)
+    if probability.ndim != 2 or probability.shape[1] != 2:
+        raise InputError(
+            "predict_proba must give two columns, one per class, but gave shape "
+            f"{probability.shape}. Were both classes in every training fold?"
+        )
+    return probability[:, 1]
+
+
+def effective_share(model: Any) -> float:
+    """Effective share of the balancing weights, wherever in the model they are; NaN if nowhere."""
+    while model is not None:
+        if (report := getattr(model, "balance_report_", None)) is not None:
+            return float(report.effective_share)
+        last_step = model.steps[-1][1] if isinstance(model, Pipeline) else None
+        model = last_step or getattr(model, "best_estimator_", None)
+    return float("nan")

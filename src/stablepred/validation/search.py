@@ -14,7 +14,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from stablepred._random import RandomState, root_seed
 from stablepred.exceptions import InputError
-from stablepred.validation.candidates import CandidateSearch, fit_arguments, prepare
+from stablepred.validation.candidates import (
+    CandidateSearch,
+    EnvironmentScorer,
+    fit_arguments,
+    positive_probability,
+    prepare,
+    warn_of_doubt,
+)
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
 from stablepred.validation.folds import (
     Fold,
@@ -26,7 +33,6 @@ from stablepred.validation.folds import (
     select_noisy,
     use_environments,
 )
-from stablepred.validation.scoring import EnvironmentScorer, positive_probability, warn_of_doubt
 
 
 @dataclass(eq=False, repr=False)

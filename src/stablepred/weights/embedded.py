@@ -97,8 +97,7 @@ def removed_embeddings(
 
     def make(part: slice) -> Tensor:
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat):
-            again: Tensor = checkpoint(encode, part, before, *flat, use_reentrant=False)
-            return again
+            return checkpoint(encode, part, before, *flat, use_reentrant=False)
         return encode(part, before, *flat)
 
     for part, embedded in _piecewise(make, len(rows), chunk or CHUNK[x.device.type]):

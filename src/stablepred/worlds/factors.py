@@ -51,7 +51,9 @@ class FactorGraph:
             bucket.sort(key=lambda factor: factor.table.size)
             if prod(sizes[v] for v in {v for f in bucket for v in f.scope}) <= MERGED:
                 bucket = [_product(bucket, name)]
-            bucket = [_put_last(factor, name) for factor in bucket]
+            for k, factor in enumerate(bucket):  # with the variable last in their scopes
+                scope = (*(v for v in factor.scope if v != name), name)
+                bucket[k] = Factor(scope, np.ascontiguousarray(_aligned(factor, scope)))
             self._steps.append((name, bucket))
             message = _contract(_product(bucket[:-1], name), bucket[-1], name)
             scale = float(message.table.max())
@@ -116,12 +118,6 @@ def _contract(left: Factor, right: Factor, name: str) -> Factor:
     product = a.reshape(stack, -1, size) @ b.reshape(stack, -1, size).transpose(0, 2, 1)
     product = product.reshape((*a.shape[:-1], *b.shape[k:-1]))
     return Factor((*common, *rows, *columns), product)
-
-
-def _put_last(factor: Factor, name: str) -> Factor:
-    """The same factor with ``name`` last in its scope."""
-    scope = (*(v for v in factor.scope if v != name), name)
-    return Factor(scope, np.ascontiguousarray(_aligned(factor, scope)))
 
 
 def _aligned(factor: Factor, scope: tuple[str, ...]) -> FloatArray:

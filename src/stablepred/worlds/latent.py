@@ -45,7 +45,11 @@ def selected_law(world: "SyntheticWorld", rate: float, nodes: int = NODES) -> Fa
         factors += _agreement_with_z(world, stable, noisy, rate)
     else:
         sizes[TARGET] = 2
-        factors += _agreement_with_target(world, rate)
+        # For each biased V_j, r where it equals the target and 1 - r elsewhere.
+        table = np.array([[rate, 1 - rate], [1 - rate, rate]])
+        factors += [Factor((name, TARGET), table) for name in world.biased_features]
+        if world.bias_on == "signal" and world.n_linear < 2:  # z is then never negative
+            factors.append(Factor((TARGET,), np.array([0.0, 1.0])))
     return FactorGraph(sizes, factors, start)
 
 
@@ -85,15 +89,6 @@ def half_normal_nodes(count: int) -> tuple[FloatArray, FloatArray]:
         basis.append(v / np.linalg.norm(v))
     nodes, vectors = np.linalg.eigh(jacobi)
     return nodes, vectors[0] ** 2
-
-
-def _agreement_with_target(world: "SyntheticWorld", rate: float) -> list[Factor]:
-    """For each biased V_j, r where it equals the target and 1 - r elsewhere."""
-    table = np.array([[rate, 1 - rate], [1 - rate, rate]])
-    factors = [Factor((name, TARGET), table) for name in world.biased_features]
-    if world.bias_on == "signal" and world.n_linear < 2:  # z is then never negative
-        factors.append(Factor((TARGET,), np.array([0.0, 1.0])))
-    return factors
 
 
 def _agreement_with_z(

@@ -199,16 +199,14 @@ class SyntheticWorld:
         """
         rate = check_rate(bias_rate)
         n = check_rows(n)
-        rng = numpy_generator(root_seed(random_state), self._seed_label, n, rate)
+        # What sets the draws of this world apart from those of others with the same seed.
+        label = repr(self)
+        if self.shift == "y_given_v" or self.mediator == "integer":
+            label = label.replace(f", mediator={self.mediator!r}", "")
+        rng = numpy_generator(root_seed(random_state), label, n, rate)
         x, y = self._select(n, rate, rng)
         frame = pd.DataFrame(x.astype(np.int64), columns=self.feature_names)
         return Environment(name if name is not None else f"r={rate:g}", frame, y)
-
-    @property
-    def _seed_label(self) -> str:
-        """What sets the draws of this world apart from those of others with the same seed."""
-        unmarked = self.shift == "y_given_v" or self.mediator == "integer"
-        return repr(self).replace(f", mediator={self.mediator!r}", "") if unmarked else repr(self)
 
     def _check_columns(self, X: Any) -> npt.NDArray[Any]:
         """The columns of X, by name (a frame) or by position (an array)."""
