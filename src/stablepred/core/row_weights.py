@@ -57,7 +57,12 @@ class RowWeights:
             value = self.block.lower(evaluate)
             if self._is_inside():
                 return value
-        inside = self._mix_until_inside()
+        # The weights mixed with equal ones, until the share is the least allowed.
+        mean = self.sample.total(self.sample.mass @ self.w)
+        spread = 1 / effective_share(self.sample, self.w) - 1
+        part = ((1 / self.least_share - 1) / spread).sqrt() * (1 - 1e-12)
+        mixed = self.sample.mass * (mean + part * (self.w - mean))
+        inside = torch.copysign(mixed.sqrt(), self.omega)
         old, value = (self._value_at(evaluate, omega) for omega in (before, inside))
         return self._value_at(evaluate, before) if value > old else value
 
@@ -75,14 +80,6 @@ class RowWeights:
     def _value_at(self, evaluate: Evaluate, omega: Tensor) -> float:
         self.block.move_to([omega])
         return float(evaluate()[0])
-
-    def _mix_until_inside(self) -> Tensor:
-        """Omega of the weights mixed with equal ones, until the share is the least allowed."""
-        mean = self.sample.total(self.sample.mass @ self.w)
-        spread = 1 / effective_share(self.sample, self.w) - 1
-        part = ((1 / self.least_share - 1) / spread).sqrt() * (1 - 1e-12)
-        w = mean + part * (self.w - mean)
-        return torch.copysign((self.sample.mass * w).sqrt(), self.omega)
 
     def state(self) -> State:
         """Everything that the next update depends on."""

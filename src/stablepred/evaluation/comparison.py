@@ -61,28 +61,15 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """Errors of a model, of others, and of the references.
+    """Errors of a model, of others, and of the references."""
 
-    Attributes
-    ----------
-    errors : DataFrame
-        One row per method, the model first; one column per environment.
-    roles : dict
-        By method: model, baseline, LR (or ridge), constant or oracle.
-    line : DataFrame or None
-        The shrinkage line, where there are a linear reference and a constant.
-    differences : tuple of Difference
-        The model against each other method; also against the most accurate point of the
-        shrinkage line that is smaller in both errors, where there is one (role ``"shrunk"``).
-    notes : tuple of str
-        What is missing, and why.
-    """
-
-    errors: pd.DataFrame
-    roles: dict[str, str]
-    line: pd.DataFrame | None
+    errors: pd.DataFrame  # one row per method, the model first; one column per environment
+    roles: dict[str, str]  # by method: model, baseline, LR (or ridge), constant or oracle
+    line: pd.DataFrame | None  # of shrinkage, where there are a linear reference and a constant
+    # The model against each other method; also against the most accurate point of the shrinkage
+    # line that is smaller in both errors, where there is one (role "shrunk").
     differences: tuple[Difference, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what is missing, and why
 
     def summary(self) -> pd.DataFrame:
         """Average, stability and worst error; gaps closed and the shrinkage line, where known."""

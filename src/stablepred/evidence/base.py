@@ -14,28 +14,15 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Scores:
-    """What one kind of evidence says about the features: arrays of shape (p,).
-
-    Attributes
-    ----------
-    score, error : arrays
-        The score of each feature, and its standard error.
-    low, high : arrays
-        Bounds of its 95 % interval.
-    stable : array of bool
-        Whether this kind of evidence, taken alone, calls the feature stable.
-    leaning : array or None
-        Probability that the feature is noisy, supposing that noisy features exist; None leaves
-        it to the score and its error.
-    trust : float
-        Probability that what is supposed for ``leaning`` holds in this sample.
-    """
+    """What one kind of evidence says about the features: arrays of shape (p,)."""
 
     score: FloatArray
-    error: FloatArray
-    low: FloatArray
+    error: FloatArray  # standard error of the score
+    low: FloatArray  # bounds of its 95 % interval
     high: FloatArray
-    stable: NDArray[np.bool_]
+    stable: NDArray[np.bool_]  # whether this kind of evidence, taken alone, calls it stable
+    # Probability that the feature is noisy, supposing that noisy features exist; None leaves it to
+    # the score and its error. ``trust`` is the probability that what is supposed holds here.
     leaning: FloatArray | None = None
     trust: float = 1.0
 

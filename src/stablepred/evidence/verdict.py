@@ -24,26 +24,13 @@ NOISY = 0.9  # least probability of a variable that is called noisy
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all the evidence together says about the variables of a sample.
+    """What all the evidence together says about the variables of a sample."""
 
-    Attributes
-    ----------
-    scores : mapping of str to Scores
-        By the name of the kind of evidence; only the kinds that apply.
-    kind : str
-        The kind of evidence that decided; empty if none applies.
-    stable : array of bool, (p,)
-    leaning : array, (p,)
-        Probability that a variable is noisy, if noisy ones exist.
-    trust : float
-        Probability of that.
-    """
-
-    scores: Mapping[str, Scores]
-    kind: str
-    stable: NDArray[np.bool_]
-    leaning: FloatArray
-    trust: float
+    scores: Mapping[str, Scores]  # by kind of evidence; only the kinds that apply
+    kind: str  # that decided; empty if none applies
+    stable: NDArray[np.bool_]  # (p,)
+    leaning: FloatArray  # (p,) probability that a variable is noisy, if noisy ones exist
+    trust: float  # probability of that
 
     @property
     def probability_noisy(self) -> FloatArray:
@@ -96,21 +83,15 @@ def judge_classes(verdicts: Sequence[Verdict]) -> Verdict:
     stable = np.any([one.stable for one in verdicts], axis=0) & ~noisy
     leaning = np.where(stable, 0.0, np.max([one.leaning for one in verdicts], axis=0))
     first = verdicts[0]
-    scores = {
-        name: combine_scores([one.scores[name] for one in verdicts if name in one.scores])
-        for name in first.scores
-    }
+    scores = {}
+    for kind in first.scores:  # for every variable, those of the class where they are largest
+        found = [one.scores[kind] for one in verdicts if kind in one.scores]
+        each = np.argmax([np.abs(one.score) for one in found], axis=0), np.arange(len(stable))
+        parts = ("score", "error", "low", "high", "stable")
+        scores[kind] = Scores(
+            *(np.array([getattr(f, part) for f in found])[each] for part in parts)
+        )
     return Verdict(scores, first.kind, stable, leaning, min(one.trust for one in verdicts))
-
-
-def combine_scores(scores: Sequence[Scores]) -> Scores:
-    """For every variable, the scores of the class where they are largest."""
-    each = np.argmax([np.abs(one.score) for one in scores], axis=0)
-
-    def pick(name: str) -> Any:
-        return np.array([getattr(one, name) for one in scores])[each, np.arange(len(each))]
-
-    return Scores(*(pick(name) for name in ("score", "error", "low", "high", "stable")))
 
 
 def _lean(scores: Scores) -> FloatArray:
@@ -134,22 +115,17 @@ def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[E
     }
     if isinstance(evidence, str):
         evidence = list(known) if evidence == "auto" else [evidence]
-    if not isinstance(evidence, Iterable):
-        raise _refuse(evidence, known)
     kinds = []
-    for kind in evidence:
-        if isinstance(kind, str) and kind not in known:
-            raise _refuse(kind, known)
+    is_list = isinstance(evidence, Iterable)
+    for kind in evidence if is_list else [evidence]:
+        if not is_list or (isinstance(kind, str) and kind not in known):
+            raise InputError(
+                f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, "
+                f"but contains {kind!r}."
+            )
         if not isinstance(kind, str) and not (callable(kind) and hasattr(kind, "name")):
             raise InputError(f"{kind!r} is not evidence: it has no name or cannot be called.")
         kinds.append(known[kind] if isinstance(kind, str) else kind)
     if not kinds:
         raise InputError("evidence is an empty list. Use evidence='auto'.")
     return kinds
-
-
-def _refuse(found: Any, known: Iterable[str]) -> InputError:
-    return InputError(
-        f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, but "
-        f"contains {found!r}."
-    )

@@ -7,6 +7,7 @@ encoding. For a number nearly every row needs one, which is done a few treatment
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -201,7 +202,10 @@ class FixedEncoder:
         # Processes that share the rows send one message per part, so all must cut in the same way.
         numbers = [int(size) * len(self._phi) for size in shards.largest(sizes).tolist()]
         room = room_to_keep(x.device) if keep_at_most is None else keep_at_most
-        self._kept = self._make_all() if sum(numbers) <= room else None
+        self._kept: list[_Slice] | None = None
+        if sum(numbers) <= room:
+            with suppress(torch.cuda.OutOfMemoryError):
+                self._kept = self._make(slice(0, len(sizes)))
         if shards.largest(float(self._kept is None)):
             self._kept = None
         most = sum(numbers) if self._kept is not None else TOGETHER[x.device.type]
@@ -222,8 +226,12 @@ class FixedEncoder:
         for part in self._parts:
             slices = self._make(part) if self._kept is None else self._kept
             one = self._compare(slices, v, sums[part], [m[part] for m in moments], part)
-            self._add_slopes(slices, one, part, gradient)
             compared.append(one)
+            for k, (rows, embedded) in enumerate(slices):  # those with a column removed
+                centred = 1 - one.mean[k]
+                if not self._simple:
+                    centred = self._x[part.start + k, rows] - one.mean[k]
+                gradient.index_add_(0, rows, (one.steps[k] @ embedded).mul_(centred))
         mean, slopes, centre, steps = (torch.cat(parts) for parts in zip(*compared, strict=True))
         constant = (steps * centre).sum(1)  # (p,)
         curvature = (steps * slopes).sum(1)
@@ -251,22 +259,6 @@ class FixedEncoder:
         slopes = (products - mean[:, None] * sums) / squares[:, None] * varies[:, None]
         steps = 2 * slopes / self._scale.square() / squares[:, None]
         return _Compared(mean, slopes, sums / weight, steps)
-
-    def _add_slopes(
-        self, slices: "list[_Slice]", compared: "_Compared", part: slice, gradient: Tensor
-    ) -> None:
-        """Add the contribution of the rows with a column removed to the gradient."""
-        for k, (rows, embedded) in enumerate(slices):
-            centred = 1 - compared.mean[k]
-            if not self._simple:
-                centred = self._x[part.start + k, rows] - compared.mean[k]
-            gradient.index_add_(0, rows, (compared.steps[k] @ embedded).mul_(centred))
-
-    def _make_all(self) -> "list[_Slice] | None":
-        try:
-            return self._make(slice(0, len(self._sizes)))
-        except torch.cuda.OutOfMemoryError:
-            return None
 
     def _make(self, part: slice) -> "list[_Slice]":
         """Embeddings with the columns of some treatments removed."""
