@@ -70,7 +70,12 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.strategy == "median":
             self.thresholds_, self.tolerances_ = two, np.zeros(len(two))
             for j in np.flatnonzero(has_more):
-                self.thresholds_[j] = _cut_at_median(x[:, j], count)
+                order = np.argsort(x[:, j], kind="stable")
+                reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
+                median = float(x[order, j][np.argmax(reached)])
+                # Where nothing lies above it, the split goes just below.
+                ends = np.unique(x[:, j])[-2:]
+                self.thresholds_[j] = halfway(*ends) if median == ends[-1] else median
             return self
         size = np.maximum(np.abs(low), np.abs(high))
         exponent = np.frexp(size)[1]  # sums of huge or tiny numbers leave the range of doubles
@@ -98,14 +103,6 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def _check_strategy(strategy: object) -> None:
     if strategy not in ("mean", "median"):
         raise InputError(f"strategy must be 'mean' or 'median', not {brief(strategy)}.")
-
-
-def _cut_at_median(values: FloatArray, count: FloatArray) -> float:
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(count[order]) >= count.sum() * (0.5 - 1e-12)
-    median = float(values[order][np.argmax(reached)])
-    # Where nothing lies above it, the split goes just below.
-    return halfway(*np.unique(values)[-2:]) if median == values.max() else median
 
 
 def tolerance_of_mean(largest: Any) -> Any:

@@ -17,7 +17,6 @@ from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_f
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
     Environments,
-    PlainTable,
     Table,
     check_columns,
     check_environments,
@@ -230,15 +229,13 @@ def find_references(
 
     Those that were given, else fitted on ``train``, else kept by the model itself.
     """
-    if isinstance(given, Mapping):
-        return dict(given), []
     if given is None and train is not None:
         given = fit_references(train.X, train.y)
-    if given is None:
+    elif given is None:
         kept = getattr(getattr(model, "best_estimator_", model), "references_", None)
-        given = kept if isinstance(kept, References) and kept.n_classes <= 2 else None
-    if given is None:
-        return {}, []
+        given = kept if isinstance(kept, References) and kept.n_classes <= 2 else {}
+    if isinstance(given, Mapping):
+        return dict(given), []
     notes = [f"{given.linear_name} is left out: {given.note}"] if given.note else []
     return dict(given.predictors()), notes
 
@@ -260,14 +257,12 @@ def _label_methods(
 
 def _check_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
     """The training environment, checked; its features may be of any kind."""
-    if isinstance(train, tuple):
-        X, y = train
-        if not hasattr(X, "columns"):
-            X = pd.DataFrame(np.asarray(X), columns=like.X.columns)
-        train = PlainTable("train", X, np.asarray(y))
+    X, y, name = (*train, "train") if isinstance(train, tuple) else (train.X, train.y, train.name)
+    if not hasattr(X, "columns"):
+        X = pd.DataFrame(np.asarray(X), columns=like.X.columns)
     try:
-        table = plain_table(train.X, train.y, train.name)
+        table = plain_table(X, y, name)
     except InputError as error:
-        raise InputError(f"train ({train.name!r}) cannot be used: {error}") from None
+        raise InputError(f"train ({name!r}) cannot be used: {error}") from None
     check_columns(table, like.X.columns, f"environment {like.name!r}")
     return table
