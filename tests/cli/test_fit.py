@@ -51,7 +51,7 @@ def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
     out, estimator = fitted(run, tmp_path, customers(120))
     assert type(estimator).__name__ == "StableClassifier"
     assert "Effect on the target with the other features balanced" in out
-    assert f"uses {estimator.decision_.chosen}. {estimator.decision_.reason}\n" in out
+    assert f"in use: {estimator.decision_.chosen}. {estimator.decision_.reason}\n" in out
     assert "the model uses " in out
     for verdict in set(estimator.variables_["verdict"]):
         assert f" {verdict} " in out

@@ -169,7 +169,7 @@ def _describe_model(model: Any) -> None:
         say(f"effective sample size: {rows} ({report.effective_share:.1%})")
     if hasattr(estimator, "variables_"):
         show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
-        say(f"uses {estimator.decision_.chosen}. {estimator.decision_.reason}")
+        say(f"variables in use: {estimator.decision_.chosen}. {estimator.decision_.reason}")
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)
     if hasattr(estimator, "used_features_"):
