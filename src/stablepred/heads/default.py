@@ -1,4 +1,4 @@
-"""The default estimator: linear, with products or mixed with boosting, chosen on held-out rows.
+"""The default estimator: linear, mixed with products and boosting as held-out rows say.
 
 The path of penalties ends where the held-out loss has stopped falling, so that noise-free rows get
 a vanishing penalty for the price of the steps before it. A penalty stronger than the usual one is
@@ -21,7 +21,7 @@ from stablepred.io.save import storable
 from stablepred.sample import Sample
 
 PATIENCE = 3  # steps of the path without a lower held-out loss before it ends
-SHARES = torch.linspace(0, 1, 21).double()  # of boosting in the mixture
+SHARES = torch.linspace(0, 1, 21).double()  # of the richer model in a mixture
 LEAST_SHARE = 0.1  # a smaller one is not worth a second model
 CLEARLY = 2.0  # standard errors by which one held-out loss must differ from another
 
@@ -121,7 +121,7 @@ class Fitted:
 
 
 def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
-    """The base model, mixed with a small boosting where that helps."""
+    """The base model, mixed with a small boosting."""
     if folds.is_empty or sample.n_features == 0:
         return base
     if folds.outcome.name == "multinomial":
@@ -133,31 +133,33 @@ def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
     return fit_path(Boosting(folds.outcome), sample, folds)
 
 
-def _mix(base: Fitted, trees: Fitted, folds: Folds) -> Fitted:
-    """The mixture with the posterior mean share of boosting, from a prior proportional to 1 - share.
+def _mix(simple: Fitted, rich: Fitted, folds: Folds) -> Fitted:
+    """The mixture with the posterior mean share of the richer model; the prior is 1 - share.
 
     Where held-out rows say nothing, that is one third: a mean of two models is seldom worse than
-    the better of them.
+    the better of them. Next to 0 or 1 it is rounded.
     """
-    mixed = [torch.lerp(base.held_out, trees.held_out, share) for share in SHARES]
+    if torch.allclose(simple.held_out, rich.held_out):  # no product stood out
+        return simple
+    mixed = [torch.lerp(simple.held_out, rich.held_out, share) for share in SHARES]
     losses = torch.tensor([folds.mean(folds.losses(means)) for means in mixed]).double()
     unit = folds.outcome.dispersion(mixed[int(losses.argmin())], folds.y, folds.copies)
     likelihood = -folds.copies.sum().cpu() * losses / max(unit, 1e-12)
     share = float(torch.softmax(likelihood + (1 - SHARES).log(), 0) @ SHARES)
-    if share < LEAST_SHARE:
-        return base
+    if min(share, 1 - share) < LEAST_SHARE:
+        return simple if share < 0.5 else rich
     shares = (1 - share, share)
-    pairs = zip(base.on_folds, trees.on_folds, strict=True)
+    pairs = zip(simple.on_folds, rich.on_folds, strict=True)
     on_folds = tuple(Mixture(pair, shares) for pair in pairs)
 
     def fit(sample: Sample) -> Mixture:
-        return Mixture((base.fit(sample), trees.fit(sample)), shares)
+        return Mixture((simple.fit(sample), rich.fit(sample)), shares)
 
-    return Fitted(fit, torch.lerp(base.held_out, trees.held_out, share), on_folds)
+    return Fitted(fit, torch.lerp(simple.held_out, rich.held_out, share), on_folds)
 
 
 def fit_base(sample: Sample, folds: Folds) -> Fitted:
-    """The linear model, or one with products of two or three where that is clearly better."""
+    """The linear model, mixed with one with products of two, then of three."""
     if sample.n_features == 0:
         return _fit_constant(sample, folds)
     if folds.outcome.name == "multinomial":
@@ -169,18 +171,13 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
     for kind in (Pairwise, Threeway):
         if kind is Threeway and not has_triples(sample, folds.outcome):
             break
-        richer = fit_path(kind(folds.outcome, everywhere=True), sample, folds)
-        better = _take_if_clearly_better(richer, best, folds)
-        if better is richer and not binary:
-            safer = fit_path(kind(folds.outcome), sample, folds)
-            better = _take_if_clearly_better(richer, safer, folds)
-        best = better
+        rich = fit_path(kind(folds.outcome, everywhere=True), sample, folds)
+        if not binary:
+            fading = fit_path(kind(folds.outcome), sample, folds)
+            gain = folds.losses(fading.held_out) - folds.losses(rich.held_out)
+            rich = rich if folds.exceeds(gain, CLEARLY) else fading
+        best = _mix(best, rich, folds)
     return best
-
-
-def _take_if_clearly_better(richer: Fitted, simpler: Fitted, folds: Folds) -> Fitted:
-    gain = folds.losses(simpler.held_out) - folds.losses(richer.held_out)
-    return richer if folds.exceeds(gain, CLEARLY) else simpler
 
 
 def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
