@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
-BENCHMARKS := evidence gram_evaluation growth same_balance two_processes whole_fit
+BENCHMARKS := baselines evidence gram_evaluation growth same_balance two_processes whole_fit
 
 FLOORS := .venv-floors
 # The tests that meet other packages; what a fit computes is tested by `make test`.

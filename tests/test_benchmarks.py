@@ -11,7 +11,15 @@ from stablepred.weights.embedded import FixedEncoder, embedding_scale
 from stablepred.weights.raw import balance_and_gradient
 
 FOLDER = Path(__file__).parent.parent / "benchmarks"
-SCRIPTS = ["evidence", "gram_evaluation", "growth", "same_balance", "two_processes", "whole_fit"]
+SCRIPTS = [
+    "baselines",
+    "evidence",
+    "gram_evaluation",
+    "growth",
+    "same_balance",
+    "two_processes",
+    "whole_fit",
+]
 
 
 @pytest.fixture
