@@ -60,6 +60,11 @@ def compare(
         else:
             X, y = trained
             groups = {g: (X[labels == g], y[labels == g]) for g in sorted(set(labels))}
+            if len(groups) < 2:
+                raise options.UsageError(
+                    f"column {by!r} names one environment only, {min(groups)!r}, so that none is "
+                    "left to test on. Give a second file, or name another column with --by."
+                )
             found = stablepred.compare(groups, leave_one_out=True, **run)
     if output is not None:
         write_csv(found.table, output / TABLE, force=True)

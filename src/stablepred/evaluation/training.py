@@ -55,7 +55,8 @@ def _encode(
                     f"{list(trained[0].X.columns)}, but has {list(table.X.columns)}."
                 )
         y = np.concatenate([table.y for table in trained])
-        labels, classes = _environment_labels(trained, environment), _find_classes(y)
+        without = f" without environment {tests[0].name!r}" if len(parts) > 1 else ""
+        labels, classes = _environment_labels(trained, environment), _find_classes(y, without)
         X = pd.concat([table.X for table in trained], ignore_index=True)
         tables = [PlainTable(t.name, t.X, _encode_outcome(t.y, classes, t.name)) for t in tests]
         y = _encode_outcome(y, classes, "training")
@@ -78,12 +79,12 @@ def _environment_labels(trained: Sequence[PlainTable], given: Any) -> NDArray[An
     return labels
 
 
-def _find_classes(y: NDArray[Any]) -> NDArray[Any] | None:
+def _find_classes(y: NDArray[Any], without: str) -> NDArray[Any] | None:
     """Both classes; None of a number."""
     values = pd.unique(y)
     if len(values) < 2:
         raise InputError(
-            f"the outcome is always {values[0]} in training, so there is nothing to learn."
+            f"the outcome is always {values[0]} in training{without}: there is nothing to learn."
         )
     if len(values) == 2:
         return np.unique(y)

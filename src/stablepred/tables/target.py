@@ -121,7 +121,12 @@ def learn_target(
     values = sorted(_classes(column).values, key=lambda value: (_number(value), value))
     if number is None and positive is None and len(values) > 2 and _are_amounts(values, column):
         return _learn_number(column)
-    if not 2 <= len(values) <= MOST_CLASSES or (len(values) > 2 and positive is not None):
+    if len(values) > MOST_CLASSES and positive is None:
+        raise InputError(
+            f"target {name!r} has {len(values):,} different values, more than {MOST_CLASSES} "
+            f"classes: {_examples(values)}. Combine rare ones, or name another target."
+        )
+    if len(values) < 2 or (len(values) > 2 and positive is not None):
         few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
         raise not_two_values(name, few, [_examples(values)])
     if len(values) > 2:
