@@ -50,7 +50,10 @@ def test_long_integers_are_not_rounded():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([f"r{k:04}" for k in range(1000)], "has 1,000 different values, more than 30 .* and 995 more. Combine"),
+        (
+            [f"r{k:04}" for k in range(1000)],
+            "has 1,000 different values, more than 30 .*995 more. Combine",
+        ),
         (["a", "a"], "has only one value: 'a'"),
         (["a", "", "b", "NA"], r"'y' is missing in 2 rows \(the first is data row 2\)"),
         ([1.0, np.nan, 0.0], "missing in 1 row"),
