@@ -80,11 +80,21 @@ def test_parameters_are_set_by_name(run, tmp_path, customers):
     assert found == {"max_iter": 7, "l1": 0.5, "solver": "alternating"}
 
 
+def test_one_kind_of_evidence_has_no_effects_to_print(run, tmp_path, customers):
+    customers(120).to_csv(tmp_path / "table.csv", index=False)
+    options = ("--target", "bought", "--set", "evidence=invariance", "-o", tmp_path / "model")
+    answer = run("fit", tmp_path / "table.csv", *options)
+    assert answer.code == 0
+    assert "no evidence that was asked for applies" in answer.out
+    assert "Effect on the target" not in answer.out
+
+
 @pytest.mark.parametrize(
     ("method", "setting", "message"),
     [
         ("gbr", "weight_l3=1", "GBRClassifier has no parameter 'weight_l3' to set. Did you mean "),
         ("gbr", "checkpoint=x", "no parameter 'checkpoint' to set"),
+        ("stable", "estimator=x", "no parameter 'estimator' to set"),
         ("stable", "balance=1", "StableClassifier has no parameter 'balance' to set. "),
         ("gbr", "balance", "--set takes name=value, but was given 'balance'"),
         ("gbr", "solver=magic", "magic"),

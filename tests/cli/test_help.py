@@ -9,6 +9,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
+from stablepred import __version__
 from stablepred.cli import COMMANDS, app, load_command
 
 NAMES = list(COMMANDS)
@@ -29,6 +30,10 @@ def completions(words):
         "COMP_CWORD": str(len(words.split(" ")) - 1),
     }
     return invoke(**env).output.split()
+
+
+def test_the_version_is_shown():
+    assert invoke("--version").output == f"{__version__}\n"
 
 
 def test_every_command_of_the_product_is_there():

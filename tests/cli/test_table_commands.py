@@ -91,6 +91,13 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders(run, model, trai
     assert answer.code == 0
 
 
+def test_a_file_given_twice_is_no_second_environment(run, model, train, tmp_path):
+    (tmp_path / "link.csv").symlink_to(train)
+    answer = run("evaluate", model, train, tmp_path / "link.csv")
+    assert answer.code == 2
+    assert "a file is given twice" in answer.err
+
+
 def test_numbers_are_cut_into_bins_and_the_rest_is_said(run, model, test_table):
     answer = run("evaluate", model, test_table, "--by", "age", "--bins", "20,40,60")
     assert answer.code == 0

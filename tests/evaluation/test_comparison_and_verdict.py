@@ -263,6 +263,11 @@ def test_the_most_accurate_of_the_others_is_the_rival():
     assert text.startswith("Use strong instead")
 
 
+def test_an_interval_that_excludes_zero_does_not_end_at_it():
+    text = judge(differ("other", [0.0015, -0.0001, 0.0016], average=0.0006))
+    assert "(Average_Error lower by 0.0010, 95 % interval 0.0004 to 0.0016)" in text
+
+
 def test_one_that_is_better_everywhere_comes_before_one_that_is_better_on_average():
     text = judge(differ("most", [0.9, 0.9, -0.1]), differ("always", [0.1] * 3))
     assert text.startswith("Use always instead: it is more accurate than m in 3 of 3 environments")

@@ -162,7 +162,8 @@ def test_an_object_of_ones_own_can_be_the_evidence(train):
 
 def test_where_no_evidence_applies_nothing_is_left_out(train):
     model = StableClassifier(LogisticRegression(), evidence=[Known([], applies=False)])
-    model.fit(train.X, train.y)
+    with pytest.warns(StablepredWarning, match="no evidence that was asked for applies"):
+        model.fit(train.X, train.y)
     assert model.used_features_.all()
     assert set(model.variables_["verdict"]) == {"undecided"}
 

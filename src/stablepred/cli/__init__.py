@@ -1,10 +1,12 @@
 """The command line: a table of commands; each is imported from its file when it is called."""
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from stablepred._version import __version__
 
 # Every command in one line; the module of its name has the function of its name.
 COMMANDS = {
@@ -44,8 +46,19 @@ class Commands(TyperGroup):
 app = typer.Typer(name="stablepred", cls=Commands, no_args_is_help=True, **LOOKS)
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
 @app.callback()
-def main() -> None:
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print it."),
+    ] = False,
+) -> None:
     """Stable prediction across unknown environments.
 
     Exit codes: 0 success, 1 a check failed, 2 bad usage or input, 141 the output was closed early.

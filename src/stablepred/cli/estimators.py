@@ -44,5 +44,4 @@ def parameter_options(estimator: Any, *others: Method) -> dict[str, str]:
             METHODS[method](0).get_params(deep=False), f"--method {method} --set"
         )
     found |= dict.fromkeys(estimator.get_params(deep=False), "--set")
-    found.pop("checkpoint", None)
-    return found
+    return {name: found[name] for name in found if name not in ("checkpoint", "estimator")}

@@ -110,6 +110,8 @@ def load_environments(
             f"target {model.target.name!r} has {len(model.target.values)} classes; only two, or a "
             "number, can be compared across environments. Use 'stablepred predict'."
         )
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise InputError("a file is given twice; name each once.")
     if by is not None and len(paths) > 1:
         raise InputError("several files are an environment each; --by cuts a single file.")
     if bins is not None and by is None:

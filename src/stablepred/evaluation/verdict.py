@@ -6,6 +6,8 @@ difference excludes zero.
 
 import re
 
+import numpy as np
+
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
 from stablepred.evaluation.comparison import LINEAR, Comparison, Difference, Interval
 
@@ -112,8 +114,10 @@ def _describe(summary: str, found: Interval, level: float) -> str:
     if not found.sign:
         ends = f"{signed(low)} to {signed(high)}"
         return f"{summary} differs by {signed(value)}, {percent(level)} interval {ends}"
-    ends = interval(min(abs(low), abs(high)), max(abs(low), abs(high)))
-    return f"{summary} lower by {number(abs(value))}, {percent(level)} interval {ends}"
+    near, far = sorted((abs(low), abs(high)))
+    decimals = 3 + (near < 0.0005) * min(6, int(-np.log10(2000 * near) + 1))  # as it is not zero
+    gain, start, end = (number(abs(x), decimals) for x in (value, near, far))
+    return f"{summary} lower by {gain}, {percent(level)} interval {start} to {end}"
 
 
 def methods_title(comparison: Comparison) -> str:

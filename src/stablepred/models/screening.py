@@ -260,6 +260,12 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
         verdict = _judge(
             variables.take(drawn), sample.take(drawn), model.evidence, target.outcome, seed
         )
+        if not verdict.scores and model.evidence != "auto":
+            warn_user(
+                "no evidence that was asked for applies to these rows, so nothing is left out. "
+                "Invariance needs the labels of two environments or more.",
+                StablepredWarning,
+            )
         progress("models", 1, 0.0)
         drawn = draw_rows(sample, target.outcome, MOST_COMPARED, seed)
         few, folds = sample.take(drawn), _split(model, rows, sample, drawn, target.outcome, seed)
