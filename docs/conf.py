@@ -91,13 +91,23 @@ def is_ours(app, what, name, obj, skip, options):
     """Leave out what scikit-learn's base classes bring, which it documents itself."""
     if re.fullmatch(r"set_\w+_request|get_metadata_routing|check_stored", name):
         return True
+    if re.match(r"Alias for field|Return (number of occ|first index)", obj.__doc__ or ""):
+        return True  # what a named tuple brings
     function = getattr(obj, "fget", obj)
     home = getattr(function, "__module__", None) or "stablepred"
     return skip or not home.startswith("stablepred")
 
 
 def escape(app, what, name, obj, options, lines):
-    """Take |E|, ||beta|| and names_ as they are, not as substitutions and targets."""
+    """Take |E|, ||beta|| and names_ as they are, not as substitutions and targets.
+
+    A block that is indented under a paragraph is a formula, and shown as it is written.
+    """
+    for k in range(len(lines) - 1, 1, -1):
+        before = lines[k - 2]
+        under = before.strip() and not lines[k - 1].strip() and not before.rstrip().endswith("::")
+        if under and lines[k].startswith(" " * (len(before) - len(before.lstrip()) + 4)):
+            lines[k:k] = [lines[k][: -len(lines[k].lstrip()) - 4] + "::", ""]
     literal = None  # indentation of the line that announced a literal block
     for k, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
