@@ -100,7 +100,7 @@ METHODS: dict[str, Method] = {
     LR_ZERO: Method(partial(LogisticRegression, fit_intercept=False)),
     DLR: Method(DLRClassifier, revision=2),
     GBR: Method(GBRClassifier, revision=4),
-    DGBR: Method(DGBRClassifier, revision=5),
+    DGBR: Method(DGBRClassifier, revision=6),
     OURS: Method(StableClassifier),
     CHOSEN_LR: Method(_chosen_lr),
     GBR_PAPER: Method(GBRClassifier.from_paper),

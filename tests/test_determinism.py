@@ -74,6 +74,20 @@ def test_a_fit_is_the_same_however_often_and_after_whatever_else(name, table, tm
     del kept
 
 
+@pytest.mark.parametrize("kind", [GBRClassifier, DGBRClassifier])
+def test_algorithm_1_is_the_same_with_one_thread_and_with_two(kind, table, tmp_path):
+    def fitted(threads):
+        torch.set_num_threads(threads)
+        with threadpool_limits(threads):
+            return content(kind.from_paper(random_state=0).fit(table.X, table.y), tmp_path)
+
+    before = torch.get_num_threads()
+    try:
+        assert fitted(1) == fitted(2)
+    finally:
+        torch.set_num_threads(before)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 @pytest.mark.parametrize(
     "model",

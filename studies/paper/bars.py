@@ -101,10 +101,10 @@ def _outcome_bars(world: dict[str, Any], panel: pd.DataFrame, line: pd.DataFrame
     yield from _beyond_references(panel, line)
     yield _margin(panel, PAPER, (DLR,), "stability")
     for error in ERRORS:
-        distance = (by_seed(panel, GBR_PAPER_ONE, error) - by_seed(panel, LR, error)).abs()
-        yield Bar(
-            f"{GBR_PAPER_ONE} within .005 of LR ({ERRORS[error]})", 0.0, 0.005 - distance.mean()
-        )
+        difference = by_seed(panel, GBR_PAPER_ONE, error) - by_seed(panel, LR, error)
+        text = f"{GBR_PAPER_ONE} within .005 of LR ({ERRORS[error]})"
+        margin = 0.005 - abs(float(difference.mean()))
+        yield Bar(text, 0.0, margin, standard_error(difference))
     if world["n"] == MIDDLE and world["r"] < 0.7:
         yield _gaps(panel, DGBR, 0.7)
     elif world["n"] == MIDDLE:

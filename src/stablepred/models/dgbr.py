@@ -40,9 +40,11 @@ storable(FrozenWeights)
 # The weights are the geometric mean of those that balance so many encoders.
 ENCODERS = 3
 LEAST_WEIGHT = 1e-6
-# A refit without the variables that may move is trained under the square roots of the weights,
+# A refit without the variables that may move is trained under the fourth roots of the weights,
 # which leave more effective rows; the factors of its lambda 7 are chosen from.
-REFIT_POWER, REFIT_PENALTIES = 0.5, (1.0, 0.1, 0.03)
+REFIT_POWER, REFIT_PENALTIES = 0.25, (1.0, 0.1, 0.03)
+# The same factor for the network that judges which features may move.
+JUDGE_PENALTY = 0.2
 
 
 @storable
@@ -162,7 +164,8 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             noisy = ~every
             if self.l1 == "auto" or self.refit is not False or self.head == "auto":
                 deep = self._deep_heads(sample, solution, run, every)
-                noisy = self._find_weakest(sample, solution.w, run.seed, deep, refit="weighted")
+                recipe = Recipe(0.0, "weighted", only_stable=False, network_l2=JUDGE_PENALTY)
+                noisy = self._find_weakest(sample, solution.w, run.seed, deep, recipe)
             families = self._families(sample, solution, run, ~noisy)
             predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)

@@ -9,6 +9,7 @@ import torch
 from stablepred._random import RandomState
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.heads.choice import Recipe
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
 from stablepred.models.entry import check_balancing_parameters, keeps_solver_head, start_at
@@ -162,7 +163,8 @@ class GBRClassifier(PaperClassifier):
         else:
             every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
             heads = LinearHeads(run.settings, every)
-            noisy = self._find_weakest(sample, solution.w, run.seed, heads, refit=False)
+            recipe = Recipe(0.0, refit=False, only_stable=False)
+            noisy = self._find_weakest(sample, solution.w, run.seed, heads, recipe)
             heads = replace(heads, stable=~noisy)
             recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
             families = {"features": (heads, recipes)}

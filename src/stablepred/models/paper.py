@@ -205,12 +205,12 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self.balance_report_ = report_balance(sample, w)
 
     def _find_weakest(
-        self, sample: Sample, w: torch.Tensor, seed: int, heads: Heads, refit: bool | str
+        self, sample: Sample, w: torch.Tensor, seed: int, heads: Heads, recipe: Recipe
     ) -> torch.Tensor:
         """The features that may move, judged by a head on all features under the weights."""
         drawn = draw_rows(sample, BINARY, MOST_COMPARED, seed)
         few, w = sample.take(drawn), w[drawn > 0]
-        (whole,) = heads.fit(few, w, [Recipe(0.0, refit, only_stable=False)])
+        (whole,) = heads.fit(few, w, [recipe])
         return find_weakest(few, w, whole)
 
     def _choose_head(
