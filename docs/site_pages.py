@@ -30,7 +30,13 @@ def write_pages(docs: Path) -> None:
     for source in sorted((ROOT / "results").rglob("*")):
         page = docs / source.relative_to(ROOT)
         if source.suffix == ".md":
-            _write(page, follow_links(source.read_text(), depth=2))
+            # Tables of all single results are long, and shown when asked for.
+            text = re.sub(
+                r"(?m)^(## All .*)\n((?:(?!## ).*\n?)*)",
+                r"\1\n\n:::{dropdown} Show the table\n\2:::\n\n",
+                source.read_text(),
+            )
+            _write(page, follow_links(text, depth=2))
         elif source.suffix in (".png", ".json"):
             page.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, page)
