@@ -26,6 +26,7 @@ from stablepred import (
     environment_errors,
     stability_error,
 )
+from stablepred.core.ridge import Linear
 from stablepred.data import ContinuousWorld, SyntheticWorld
 from stablepred.evaluation.metrics import rmse
 from stablepred.evidence.explaining_away import CAUSE_Z, ExplainingAway
@@ -61,8 +62,8 @@ def judge_absence_as_noise(self: ExplainingAway, sample: Any, w: Any) -> Any:
     return replace(found, leaning=np.where(found.score > CAUSE_Z, found.leaning, 1.0))
 
 
-def replaced(path: str, by: Callable[..., Any]) -> Callable[[], AbstractContextManager[Any]]:
-    """A function of the package replaced by another one."""
+def replaced(path: str, by: Any) -> Callable[[], AbstractContextManager[Any]]:
+    """A function or number of the package replaced by another one."""
     return lambda: patch(f"stablepred.{path}", by)
 
 
@@ -83,9 +84,14 @@ VARIANTS = {
     "no guard": Variant(guard=False),
     "no sufficient set": Variant(replaced("heads.guard.Guard._find_sufficient", lambda *_: None)),
     "no products": Variant(
-        replaced("heads.default._take_if_clearly_better", lambda _, simpler, __: simpler)
+        lambda: patch.multiple(
+            "stablepred.heads.default",
+            Pairwise=lambda outcome, everywhere=False: Linear(outcome),
+            has_triples=lambda *_: False,
+        )
     ),
     "no boosting": Variant(replaced("models.screening.add_boosting", lambda _, __, base: base)),
+    "one model, no mixture": Variant(replaced("heads.default.LEAST_SHARE", 0.5)),
     "least loss, not usual": Variant(
         replaced("heads.default._move_to_usual", lambda _, __, best, ___: best)
     ),
