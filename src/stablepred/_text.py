@@ -2,8 +2,10 @@
 
 import math
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import zip_longest
 
 MINUS = "−"
 MISSING = "–"
@@ -31,6 +33,21 @@ def label(name: object, width: int = 28) -> Label:
     fits = len(text) <= width
     found = Label(text if fits else f"{text[:head]}…{text[len(text) - (width - 1 - head) :]}")
     found.whole = text if len(text) <= WHOLE else text[: WHOLE - 1] + "…"
+    return found
+
+
+def labels(names: Iterable[object], width: int = 28) -> list[Label]:
+    """Names cut to a width; those that would look alike, after the beginning they share."""
+    texts = [str(name) for name in names]
+    found = [label(text, width) for text in texts]
+    for shown in [shown for shown, times in Counter(found).items() if times > 1]:
+        alike = [k for k, one in enumerate(found) if one == shown]
+        letters = zip_longest(*(texts[k] for k in alike))
+        start = next((k for k, these in enumerate(letters) if len(set(these)) > 1), -1)
+        for k in alike if start >= 0 else ():
+            whole = found[k].whole
+            found[k] = label(f"…{texts[k][max(0, start - 4) :]}", width)
+            found[k].whole = whole
     return found
 
 

@@ -10,7 +10,7 @@ from stablepred import GBRClassifier, GlobalBalancer, StableClassifier, stabilit
 from stablepred.data import SyntheticWorld
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.price import stability_price
-from stablepred.exceptions import InputError
+from stablepred.exceptions import InputError, TableWarning
 from stablepred.plotting import (
     BalanceDisplay,
     EnvironmentErrorsDisplay,
@@ -229,6 +229,16 @@ def test_a_table_with_categories_and_missing_values_has_a_path_as_well():
     assert list(table["dropped"]) == [(), ("city",)]
     assert table["error_made"][0] > table["error_training"][0]
     assert table["error_made"][1] == table["error_training"][1]
+
+
+def test_a_constant_variable_is_no_step_of_the_path():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=60), "b": rng.normal(size=60), "same": 1})
+    y = (X["a"] + rng.normal(size=60) > 0).astype(int)
+    with pytest.warns(TableWarning, match="constant: same"):
+        stable = StableClassifier(LogisticRegression(), random_state=0).fit(X, y)
+    stable.variables_["verdict"] = ["undecided", "undecided", "constant"]
+    assert list(stability_price(stable, X, y)["n_variables"]) == [2, 1]
 
 
 def test_the_price_needs_a_model_that_judges_variables(train):

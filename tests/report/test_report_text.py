@@ -8,6 +8,7 @@ from stablepred._text import (
     interval,
     join_words,
     label,
+    labels,
     number,
     percent,
     signed,
@@ -44,6 +45,15 @@ def test_characters_that_break_a_page_are_replaced(bad):
 @pytest.mark.parametrize("good", ["größe", "年齢", "🙂", "αβγ"])
 def test_letters_of_all_languages_stay(good):
     assert label(good) == good
+
+
+def test_names_that_differ_in_the_middle_are_told_apart_when_cut():
+    names = [f"a rather long name of the feature S{k} in the table" for k in range(12)] + ["age"]
+    shown = labels(names)
+    assert len(set(shown)) == 13
+    assert (shown[3], shown[-1]) == ("…re S3 in the table", "age")
+    assert [name.whole for name in shown] == names
+    assert labels(["x" * 40, "x" * 40]) == [label("x" * 40)] * 2
 
 
 @pytest.mark.parametrize(

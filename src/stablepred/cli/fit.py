@@ -167,8 +167,9 @@ def _describe_model(model: Any) -> None:
     if report is not None:
         rows = f"{report.effective_share * model.rows:,.0f} rows"
         say(f"effective sample size: {rows} ({report.effective_share:.1%})")
-    if "effect" in getattr(estimator, "variables_", ()):
-        show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
+    if hasattr(estimator, "variables_"):
+        if "effect" in estimator.variables_:
+            show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
         say(f"variables in use: {estimator.decision_.chosen}. {estimator.decision_.reason}")
     elif hasattr(estimator, "feature_effects_"):
         show_effects(estimator.feature_effects_)

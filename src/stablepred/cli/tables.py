@@ -161,7 +161,7 @@ def load_environments(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
-    names = ", ".join(environment.name for environment in found)
+    names = ", ".join(path.name for path in paths)
     rows_as_read = PlainTable(names, pd.concat(raw, ignore_index=True), np.concatenate(outcomes))
     return Loaded(model, found, references, rows_as_read)
 

@@ -52,12 +52,13 @@ def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) 
     labels = np.asarray(y)
     kinds = labels if is_classifier(model) else labels > labels.mean()
     worlds = [x, *_redraw(x, np.isin(owners, order), kinds, model.random_state_)]
-    rows, before, most = [], 0, min(len(order), len(names) - 1)
+    size = len(encoder.columns_)  # without constant variables
+    rows, before, most = [], 0, min(len(order), size - 1)
     for step in np.unique(np.linspace(0, most, min(n_steps, most + 1)).astype(int)):
         kept = ~np.isin(owners, order[:step])
         errors = _held_out_errors(model, [world[:, kept] for world in worlds], labels)
         dropped = tuple(str(names[j]) for j in order[before:step])
-        rows.append((len(names) - step, dropped, errors[0], errors.mean()))
+        rows.append((size - step, dropped, errors[0], errors.mean()))
         before = step
     return pd.DataFrame(rows, columns=["n_variables", "dropped", "error_training", "error_made"])
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from stablepred._text import count_noun, join_words, label, number, percent, signed
+from stablepred._text import count_noun, join_words, label, labels, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts, RunFacts
 from stablepred.html.page import Block, Format, Section, Table, make_figure, table_of
@@ -21,7 +21,7 @@ VERDICTS = [
     ("stable", False, "Left out although called stable"),
     ("constant", False, "Left out, the same in every training row"),
 ]
-MOST_NAMES = 60
+MOST_NAMES = 15  # of one verdict in words; the table has all
 WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
 
@@ -48,7 +48,7 @@ def balance_section(report: BalanceReport) -> Section:
         len(report.after),
     )
     first, gaps = report.before.to_numpy(), report.after.to_numpy()
-    names = [label(name, 22) for name in report.after.index]
+    names = labels(report.after.index, 22)
     order = np.argsort(-np.abs(gaps), axis=None, kind="stable")[:WORST_PAIRS]
     pairs = [(j, k) for j, k in zip(*np.unravel_index(order, gaps.shape), strict=True) if j != k]
     rows = [[names[j], names[k], signed(first[j, k]), signed(gaps[j, k])] for j, k in pairs]

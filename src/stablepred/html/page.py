@@ -16,7 +16,7 @@ import matplotlib.style
 import pandas as pd
 
 from stablepred._extras import require
-from stablepred._text import label, number, printable
+from stablepred._text import label, labels, number, printable
 from stablepred._version import __version__
 from stablepred.exceptions import InputError
 from stablepred.io.atomic import write_file
@@ -90,8 +90,8 @@ def table_of(
     """A table from a frame, whose index names the rows; numbers have three decimals."""
     chosen = [(formats or {}).get(str(column), _plain) for column in frame.columns]
     rows = [
-        [label(name), *(write(value) for write, value in zip(chosen, values, strict=True))]
-        for name, *values in frame.itertuples(name=None)
+        [name, *(write(value) for write, value in zip(chosen, values, strict=True))]
+        for name, values in zip(labels(frame.index), frame.itertuples(False, None), strict=True)
     ]
     corner = label(frame.index.name) if frame.index.name else ""
     return Table(caption, [corner, *map(label, frame.columns)], rows, summary)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from stablepred._text import label
+from stablepred._text import label, labels
 
 MOST_ROWS = 40  # nobody reads more; a table holds the rest
 NAME_WIDTH = 22  # letters of a name in one line
@@ -85,7 +85,7 @@ def draw_rows(
     With ``joined`` a line runs through the marks of each series, with ``zero`` the scale holds 0.
     """
     size = float(mpl.rcParams["font.size"])
-    lines = [split_name(name) for name in names]
+    lines = [split_name(name) for name in labels(names, 2 * NAME_WIDTH - 4)]
     columns = legend_columns([marks.name for marks in series])
     legend_rows = -(-len(series) // columns) if len(series) > 1 else 0
     heights = np.array([0.7 + 1.1 * len(line) for line in lines])  # in letters
