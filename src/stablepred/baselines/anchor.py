@@ -60,8 +60,7 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
         x, outcome = validate(self, X, y, y_numeric=True)
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
-        code = encode_environments(self, environment, x, weight)
-        code = np.zeros(len(x), dtype=np.intp) if code is None else code
+        code = encode_environments(self, environment, x, weight, outcome)
         mass, first, _ = distinct_rows(self, weight, x, outcome, code)
         z, mean, scale = standardise(np.column_stack([x, outcome])[first], mass)
         _, group = np.unique(code[first], return_inverse=True)

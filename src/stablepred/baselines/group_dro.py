@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator
 from stablepred._validation import atomic, check_at_least, check_sample_weight, validate
 from stablepred.baselines.linear import LinearClassifier
 from stablepred.baselines.minimax import check_solver, fit_worst_case, log_loss
-from stablepred.baselines.rows import check_both_classes, distinct_rows, encode_environments
+from stablepred.baselines.rows import distinct_rows, encode_environments
 from stablepred.baselines.worst_case import Capped
 from stablepred.io.save import storable
 from stablepred.models.entry import encode_outcome
@@ -75,11 +75,7 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
         self._check_parameters()
         weight = check_sample_weight(sample_weight, x)
         outcome = encode_outcome(self, labels, weight)
-        code = encode_environments(self, environment, x, weight)
-        if code is None:
-            code = np.zeros(len(x), dtype=np.intp)
-        else:
-            check_both_classes(code, outcome, weight, environment)
+        code = encode_environments(self, environment, x, weight, outcome)
         mass, first, _ = distinct_rows(self, weight, x, outcome, code)
         _, unit = np.unique(code[first], return_inverse=True)
         share = np.bincount(unit, mass).astype(np.float64)

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_classifier
 
 from stablepred._validation import FloatArray, check_size, column_names, read_labels, warn_user
 from stablepred.exceptions import InputError, StablepredWarning
@@ -50,9 +51,12 @@ def standardise(x: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray
 
 
 def encode_environments(
-    estimator: Any, environment: ArrayLike | None, x: FloatArray, weight: FloatArray
-) -> IntArray | None:
-    """Number of the environment of every row; None, with a warning, where none are given."""
+    estimator: Any, environment: ArrayLike | None, x: FloatArray, weight: FloatArray, y: FloatArray
+) -> IntArray:
+    """Number of the environment of every row; all 0, with a warning, where none are given.
+
+    With two classes ``y`` must vary in every environment.
+    """
     name = type(estimator).__name__
     if environment is None:
         warn_user(
@@ -60,7 +64,7 @@ def encode_environments(
             "labels; all rows are taken as one environment, so that it is an ordinary fit.",
             StablepredWarning,
         )
-        return None
+        return np.zeros(len(x), dtype=np.intp)
     code, known = read_labels(environment, "environment", len(x))
     rows = np.bincount(code, weight > 0, minlength=len(known))
     if (rows > 0).sum() < 2:
@@ -68,23 +72,14 @@ def encode_environments(
             f"{name} needs several training environments, but every row with a positive weight "
             f"has the label {known[rows.argmax()]!r}. Pass the labels of two or more, or none."
         )
-    for k in np.flatnonzero((rows > 0) & (rows < x.shape[1])):
-        raise InputError(
-            f"environment {known[k]!r} has fewer rows ({rows[k]:.0f}) than there are variables "
-            f"({x.shape[1]}). Merge it with another one or leave it out."
-        )
-    return code
-
-
-def check_both_classes(
-    code: IntArray, y: FloatArray, weight: FloatArray, environment: ArrayLike
-) -> None:
-    """Refuse an environment in which the outcome does not vary."""
-    labels = np.asarray(environment)
-    for k in np.unique(code[weight > 0]):
-        own = (code == k) & (weight > 0)
-        if np.ptp(y[own]) == 0:
+    for k in np.flatnonzero(rows > 0):
+        found = ""
+        if rows[k] < x.shape[1]:
+            found = f"fewer rows ({rows[k]:.0f}) than there are variables ({x.shape[1]})"
+        elif is_classifier(estimator) and np.ptp(y[(code == k) & (weight > 0)]) == 0:
+            found = "only one class of y"
+        if found:
             raise InputError(
-                f"environment {str(labels[own][0])!r} has only one class of y. Merge it with "
-                "another one or leave it out."
+                f"environment {known[k]!r} has {found}. Merge it with another one or leave it out."
             )
+    return code
