@@ -9,7 +9,6 @@ from stablepred._extras import require
 from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
 
-PICTURE = "the picture"
 SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
 NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
@@ -29,13 +28,14 @@ def demo(
 
     Example: stablepred demo --rate 0.65
     """
+    require("jinja2", "the report")  # before any work is done
+    drawing = require("matplotlib.figure", "the picture")
     from stablepred.cli.tables import new_file, write_csv
     from stablepred.evaluation.reports import stability_report
+    from stablepred.plotting import EnvironmentErrorsDisplay
     from stablepred.validation.environments import RATES
     from stablepred.worlds.synthetic import SyntheticWorld
 
-    require("matplotlib", PICTURE)  # before any work is done
-    require("jinja2", "the report")
     output.mkdir(parents=True, exist_ok=True)
     world = SyntheticWorld("s_indep_v", bias_on=bias_on)
     train = world.sample(rows, bias_rate=rate, random_state=seed)
@@ -53,8 +53,11 @@ def demo(
     training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
     title = f"Trained on {training}, tested on r = .1 to .9"
     write_csv(errors, output / "errors.csv", force=True, index_label="method")
+    figure = drawing.Figure(figsize=(7.2, 5), layout="constrained")
+    EnvironmentErrorsDisplay.from_report(report, ax=figure.subplots())
+    figure.suptitle(title, fontsize=10)
     with new_file(output / "errors.png", force=True) as temporary:
-        _plot(report, title, temporary)
+        figure.savefig(temporary, dpi=150)
     report.to_html(output / "report.html")
     say(f"\n{title}\n")
     short = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
@@ -112,13 +115,3 @@ def _summarize(comparison: Any, seconds: dict[str, str]) -> Any:
 def _show(title: str, frame: Any) -> None:
     rows = [[str(name), *row] for name, row in zip(frame.index, frame.to_numpy(), strict=True)]
     show_table(title, ["", *map(str, frame.columns)], rows)
-
-
-def _plot(report: Any, title: str, path: Path) -> None:
-    """The errors per test environment, as the report shows them."""
-    from stablepred.plotting import EnvironmentErrorsDisplay
-
-    figure = require("matplotlib.figure", PICTURE).Figure(figsize=(7.2, 5), layout="constrained")
-    EnvironmentErrorsDisplay.from_report(report, ax=figure.subplots())
-    figure.suptitle(title, fontsize=10)
-    figure.savefig(path, dpi=150)

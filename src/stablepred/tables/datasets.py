@@ -116,8 +116,7 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
 
 def cache_folder() -> Path:
     """Where files are looked for and OpenML's answers are kept: ``stablepred`` in ~/.cache."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "stablepred"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "stablepred")
 
 
 def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
@@ -155,7 +154,7 @@ def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
             parts.append(pd.read_csv(file, dtype=str, **options))
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise InputError(
-                f"the file {str(file)!r} cannot be read as a table: {error}"
+                f"the file {str(file)!r} cannot be read: {error}"
             ) from error
     frame, where = pd.concat(parts, ignore_index=True), " and ".join(map(str, files))
     _check_shape(frame, source, where)
