@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._validation import (
     FloatArray,
     atomic,
+    check_one_of,
     check_sample_weight,
     column_names,
     validate,
@@ -18,7 +19,9 @@ from stablepred._validation import (
 )
 from stablepred.exceptions import InputError, OverlapWarning
 from stablepred.io.save import save_method, storable
-from stablepred.io.values import brief, check_fitted_names, is_fitted, n_features, numbers
+from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
+
+STRATEGIES = ("mean", "median")
 
 
 @storable
@@ -61,7 +64,7 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         from stablepred.core.sharding import current_shards  # loads torch
 
         shards, x = current_shards(), validate(self, X)
-        _check_strategy(self.strategy)
+        check_one_of(self, "strategy", STRATEGIES)
         count = check_sample_weight(sample_weight, x)
         x, count = x[count > 0], count[count > 0]
         low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
@@ -93,16 +96,11 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parameters are allowed and the thresholds can cut."""
-        _check_strategy(self.strategy)
+        check_one_of(self, "strategy", STRATEGIES)
         if is_fitted(self):
             check_fitted_names(self, "thresholds_", "tolerances_")
             numbers(self, "thresholds_", (n_features(self),))
             numbers(self, "tolerances_", (n_features(self),), low=0.0)
-
-
-def _check_strategy(strategy: object) -> None:
-    if strategy not in ("mean", "median"):
-        raise InputError(f"strategy must be 'mean' or 'median', not {brief(strategy)}.")
 
 
 def tolerance_of_mean(largest: Any) -> Any:
@@ -177,7 +175,7 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parameters are allowed and the shares are shares."""
-        _check_strategy(self.strategy)
+        check_one_of(self, "strategy", STRATEGIES)
         self._check_range()
         if is_fitted(self):
             check_fitted_names(self, "shares_")

@@ -153,9 +153,7 @@ def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
         try:
             parts.append(pd.read_csv(file, dtype=str, **options))
         except (OSError, EOFError, ValueError, zlib.error) as error:
-            raise InputError(
-                f"the file {str(file)!r} cannot be read: {error}"
-            ) from error
+            raise InputError(f"the file {str(file)!r} cannot be read: {error}") from error
     frame, where = pd.concat(parts, ignore_index=True), " and ".join(map(str, files))
     _check_shape(frame, source, where)
     if not source.header:
