@@ -34,6 +34,9 @@ def compare(
     import stablepred
     from stablepred._extras import require
     from stablepred.cli.tables import new_file, write_csv
+    from stablepred.tables.learning import number_style
+    from stablepred.tables.target import learn_target
+    from stablepred.tables.types import to_categories, to_text
 
     if output is not None:
         require("matplotlib", "the picture in the folder")  # before any work is done
@@ -43,7 +46,10 @@ def compare(
         )
     checkpoint = None if output is None else _open_folder(output, force=force)
     (X, column), labels = _read(train, target, by, drop)
-    outcome = _learn_outcome(column)
+    # A number where it has more than two values.
+    several = len(to_categories(column).values) > 2
+    styled = several and number_style(str(column.name), to_text(column))[1].finite.all()
+    outcome = learn_target(column, number=bool(styled) or None)
     trained = X, outcome.encode(column)
     others: dict[str, Any] | None = None
     if tests:
@@ -128,14 +134,3 @@ def _read(
         frame, labels = frame[labels != ""], labels[labels != ""]
     y = frame[target]
     return (frame.drop(columns=[target, *({by, left_out} & set(frame.columns))]), y), labels
-
-
-def _learn_outcome(column: Any) -> Any:
-    """How the outcome is read in all files: as a number where it has more than two values."""
-    from stablepred.tables.learning import number_style
-    from stablepred.tables.target import learn_target
-    from stablepred.tables.types import to_categories, to_text
-
-    several = len(to_categories(column).values) > 2
-    number = several and bool(number_style(str(column.name), to_text(column))[1].finite.all())
-    return learn_target(column, number=number or None)

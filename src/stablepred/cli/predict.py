@@ -18,11 +18,14 @@ def predict(
 
     Example: stablepred predict model new.csv -o predictions.csv
     """
+    import pandas as pd
+
     from stablepred.cli.tables import check_file, load_model, new_file, open_input, say_ignored
     from stablepred.tables.encoder import note_lines
 
     check_file(output, force=force)
     fitted = load_model(model)
+    positive = getattr(fitted.target, "positive", None)
     surprises: list[Any] = []
     rows = 0
     file = open_input(table)
@@ -32,7 +35,13 @@ def predict(
     with spinner, warnings_as_lines(), new_file(output, force=force) as temporary:
         for frame in file.pieces(fitted.encoder.used_columns):
             features, unexpected = fitted.features(frame)
-            found = describe_predictions(fitted, fitted.expected(features))
+            expected = fitted.expected(features)
+            if expected.ndim == 2:
+                names = [f"probability of {label}" for label in fitted.estimator.classes_]
+                found = pd.DataFrame(expected, columns=names)
+            else:
+                found = pd.DataFrame({} if positive is None else {"probability": expected})
+            found["prediction"] = fitted.decide(expected)
             found.to_csv(temporary, index=False, header=rows == 0, mode="a")
             surprises += unexpected
             rows += len(frame)
@@ -40,20 +49,6 @@ def predict(
             raise options.UsageError(f"{table} has a header but no rows.")
     for line in note_lines(surprises):
         say(line)
-    positive = getattr(fitted.target, "positive", None)
     what = "" if positive is None else f"probability of {positive!r}, "
     what = "probability of each class, " if hasattr(fitted.target, "values") else what
     say(f"written: {output} ({rows:,} rows: {what}prediction)")
-
-
-def describe_predictions(model: Any, expected: Any) -> Any:
-    """What is written for some rows."""
-    import pandas as pd
-
-    if expected.ndim == 2:
-        names = [f"probability of {label}" for label in model.estimator.classes_]
-        found = pd.DataFrame(expected, columns=names)
-    else:
-        is_number = not hasattr(model.target, "positive")
-        found = pd.DataFrame({} if is_number else {"probability": expected})
-    return found.assign(prediction=model.decide(expected))

@@ -49,7 +49,14 @@ def reproduce(
     for name in dict.fromkeys(names):
         command = shlex.join(["stablepred", "reproduce", name, *flags])
         study = catalogue.find_study(name, seeds_in_use, quick=quick, tuned=tuned, command=command)
-        _check_writable(folder / study.folder)
+        try:  # before anything is run
+            (folder / study.folder).mkdir(parents=True, exist_ok=True)
+            (folder / study.folder / "records.jsonl").open("a").close()
+        except OSError as error:
+            raise options.UsageError(
+                f"cannot write to {folder / study.folder}: {error.strerror}. Choose another folder "
+                "with --output."
+            ) from None
         studies.append(study)
     for study in studies:
         for path in study.reproduce(folder / study.folder, jobs):
@@ -67,14 +74,3 @@ def _import_catalogue() -> Any:
         "studies come with the repository, not with the installed package: clone it and run "
         "this command in its folder."
     )
-
-
-def _check_writable(folder: Path) -> None:
-    """Raise before anything is run if the records cannot be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "records.jsonl").open("a").close()
-    except OSError as error:
-        raise options.UsageError(
-            f"cannot write to {folder}: {error.strerror}. Choose another folder with --output."
-        ) from None

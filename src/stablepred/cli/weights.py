@@ -54,15 +54,11 @@ def weights(
     write_csv(pd.DataFrame({"weight": w / w.mean()}), output, force=force, index=False)
     for line in encoder.notes_:
         say(line)
-    _describe(balancer.balance_report_, len(w))
-    say(f"written: {output} ({len(w):,} rows)")
-
-
-def _describe(report: Any, rows: int) -> None:
-    share = report.effective_share
-    say(f"effective sample size: {share * rows:,.0f} of {rows:,} rows ({share:.1%})")
+    report, share = balancer.balance_report_, balancer.balance_report_.effective_share
+    say(f"effective sample size: {share * len(w):,.0f} of {len(w):,} rows ({share:.1%})")
     before, after = (
         f"{abs(worst.imbalance):.3f} {when} ({worst.treatment}, {worst.covariate})"
         for worst, when in ((report.worst_before, "before"), (report.worst_after, "after"))
     )
     say(f"worst imbalance: {before}, {after}")
+    say(f"written: {output} ({len(w):,} rows)")

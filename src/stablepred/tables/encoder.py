@@ -156,7 +156,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.kept_ = np.ones(sum(len(column.features) for column in self.columns_), dtype=bool)
         self._check_features(notes)
         if self.overlap is not None:
-            features = self._encode(frame)[0]
+            features = self.encode_array(frame)[0]
             shares = count @ features / count.sum()
             # Shares are rounded; one of exactly the bound is inside. Numbers have none.
             inside = np.minimum(shares, 1 - shares) >= self.overlap - 1e-12
@@ -195,37 +195,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
         """The features of new rows, and notes on what was unexpected in them."""
         frame = self._named(X)
-        values, notes = self._encode(frame)
+        values, notes = self.encode_array(frame)
         return pd.DataFrame(values, frame.index, self.get_feature_names_out(), copy=False), notes
 
     def encode_array(self, X: Any) -> tuple[NDArray[np.float64], list[Note]]:
         """The same as `encode`, as an array in row-major order."""
-        return self._encode(self._named(X))
-
-    def typed(self, X: Any) -> pd.DataFrame:
-        """The columns in use before they are encoded: numbers as floats, text as categories."""
         frame = self._named(X)
-        used = [part for part, kept in self._parts() if kept.any()]
-        return pd.DataFrame(
-            {part.name: typed(part, frame[part.name]) for part in used}, frame.index
-        )
-
-    def _named(self, X: Any) -> pd.DataFrame:
-        """New rows as a frame with the columns of training."""
-        check_is_fitted(self, "columns_")
-        if hasattr(self, "feature_names_in_") or not hasattr(self, "n_features_in_"):
-            frame = as_frame(X)
-            self.check_has_columns(list(frame.columns))
-            return frame
-        frame = name_columns(X if isinstance(X, np.ndarray) else as_frame(X))
-        if frame.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"the array has {frame.shape[1]} columns, but that of training had "
-                f"{self.n_features_in_}."
-            )
-        return frame
-
-    def _encode(self, frame: pd.DataFrame) -> tuple[NDArray[np.float64], list[Note]]:
         values = np.empty((len(frame), int(self.kept_.sum())))
         notes, k = [], 0
         for column, wanted in self._parts():
@@ -237,6 +212,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         values[:, k] = feature
                         k += 1
         return values, notes
+
+    def typed(self, X: Any) -> pd.DataFrame:
+        """The columns in use before they are encoded: numbers as floats, text as categories."""
+        frame = self._named(X)
+        used = {part.name: part for part, kept in self._parts() if kept.any()}
+        return pd.DataFrame({n: typed(part, frame[n]) for n, part in used.items()}, frame.index)
+
+    def _named(self, X: Any) -> pd.DataFrame:
+        """New rows as a frame with the columns of training."""
+        check_is_fitted(self, "columns_")
+        if hasattr(self, "feature_names_in_"):
+            frame = as_frame(X)
+            self.check_has_columns(list(frame.columns))
+            return frame
+        frame = name_columns(X if isinstance(X, np.ndarray) else as_frame(X))
+        if frame.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"the array has {frame.shape[1]} columns, but that of training had "
+                f"{self.n_features_in_}."
+            )
+        return frame
 
     def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
         """The columns, each with a mask of its features that are kept."""
@@ -277,17 +273,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(f"kept_ must be {width} booleans")
         if repeated([column.name for column in self.columns_]):
             raise ValueError("names of columns repeat")
-        if hasattr(self, "n_features_in_"):  # not in older files
-            n_features(self)
-            if not {column.name for column in self.columns_} <= set(self.variables_):
-                raise ValueError("columns_ must be columns of the training table")
+        n_features(self)
+        if not {column.name for column in self.columns_} <= set(self.variables_):
+            raise ValueError("columns_ must be columns of the training table")
         self._check_features([])
 
     def check_has_columns(self, names: list[Any]) -> None:
         """Raise an error if a table lacks a column that was used in training."""
-        present = set(names)
-        lacking = [name for name in self.used_columns if name not in present]
-        if lacking:
+        if lacking := [name for name in self.used_columns if name not in set(names)]:
             raise InputError(
                 f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
                 f"It has: {listed(names)}. {nearest(lacking[0], names)}"
