@@ -116,7 +116,7 @@ def make_figure(
 
 
 def inline_svg(draw: Callable[[Any], Display], description: str) -> str:
-    """What ``draw`` draws, as SVG."""
+    """What ``draw`` draws, as SVG without styles, clips and ids that would meet the page's own."""
     written = io.StringIO()
     own = STYLE | {"svg.hashsalt": description}  # the same file every time
     with matplotlib.style.context(["default", own]), warnings.catch_warnings():
@@ -125,14 +125,10 @@ def inline_svg(draw: Callable[[Any], Display], description: str) -> str:
         figure.set_figheight(draw(figure.subplots()).height_)
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(written, format="svg", transparent=True, metadata=nothing)
-    attributes = f'class="chart" role="img" aria-label="{escape(printable(description))}"'
-    return _suit_page(written.getvalue(), attributes)  # matplotlib escapes all text
-
-
-def _suit_page(svg: str, attributes: str) -> str:
-    """An SVG file as part of a page: no styles, clips and ids that would meet the page's own."""
+    svg = written.getvalue()  # matplotlib escapes all text
     svg = svg[svg.index("<svg") :]
     (box,) = re.findall(r'viewBox="[^"]*"', svg[: svg.index(">")])
+    attributes = f'class="chart" role="img" aria-label="{escape(printable(description))}"'
     svg = f"<svg {box} {attributes}{svg[svg.index('>') :]}"
     svg = re.sub(r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL)
     svg = re.sub(r' clip-path="[^"]*"|(?<=<g) id="[^"]*"', "", svg)

@@ -15,8 +15,6 @@ from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.metrics import SUMMARIES, Metric, check_interval, percentiles
 from stablepred.evaluation.predictions import (
     Environments,
-    PlainTable,
-    Predictions,
     check_environments,
     predict_outcomes,
 )
@@ -103,9 +101,10 @@ class EnvironmentErrorsDisplay(Display):
         """
         check_interval(level, n_bootstrap)
         metric, tables = Metric.of(error), check_environments(environments)
-        if error != "rmse" and any(map(_is_regressor, models.values())):
+        estimators = [model for model in models.values() if hasattr(model, "__sklearn_tags__")]
+        if error != "rmse" and any(map(is_regressor, estimators)):
             raise InputError(f"a regressor has the error 'rmse', not {error!r}.")
-        predicted = {str(name): _predict(model, tables) for name, model in models.items()}
+        predicted = {str(name): predict_outcomes(model, tables) for name, model in models.items()}
         errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
         first = [next(iter(predicted.values()))]
         draws = metric.resample(tables, first, n_bootstrap, root_seed(random_state))
@@ -135,18 +134,3 @@ class EnvironmentErrorsDisplay(Display):
             series[0] = series[0]._replace(low=low, high=high)
         names, joined = list(self.errors.columns[shown]), len(series) > 1
         return draw_rows(self, ax, names, series, error_name(self.error), joined=joined)
-
-
-def _predict(model: Any, tables: list[PlainTable]) -> Predictions:
-    """What a regressor predicts, or the probability that anything else gives."""
-    if not _is_regressor(model):
-        return predict_outcomes(model, tables)
-    named = hasattr(model, "feature_names_in_")
-    return {
-        t.name: np.asarray(model.predict(t.X if named else t.X.to_numpy()), dtype=np.float64)
-        for t in tables
-    }
-
-
-def _is_regressor(model: Any) -> bool:
-    return hasattr(model, "__sklearn_tags__") and is_regressor(model)
