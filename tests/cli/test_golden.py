@@ -74,7 +74,7 @@ EFFECTS = pd.DataFrame(
         "effect": [0.1234, -0.2, 0.0],
         "low": [0.1, -0.25, -0.01],
         "high": [0.15, -0.15, 0.01],
-        "stable": [True, True, False],
+        "verdict": ["stable", "stable", "noisy"],
     }
 )
 

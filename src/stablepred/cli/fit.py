@@ -162,19 +162,18 @@ def _describe_model(model: Any) -> None:
     """Print what was found."""
     import numpy as np
 
-    estimator = model.estimator
-    report = getattr(estimator, "balance_report_", None)
-    if report is not None:
-        rows = f"{report.effective_share * model.rows:,.0f} rows"
-        say(f"effective sample size: {rows} ({report.effective_share:.1%})")
-    if hasattr(estimator, "variables_"):
-        if "effect" in estimator.variables_:
-            show_effects(estimator.variables_.rename(columns={"variable": "feature"}))
-        say(f"variables in use: {estimator.decision_.chosen}. {estimator.decision_.reason}")
-    elif hasattr(estimator, "feature_effects_"):
-        show_effects(estimator.feature_effects_)
-    if hasattr(estimator, "used_features_"):
-        _describe_use(np.array(model.feature_names), estimator.used_features_)
+    from stablepred.evaluation.facts import model_facts
+
+    facts = model_facts(model)
+    if facts.balance is not None:
+        share = facts.balance.effective_share
+        say(f"effective sample size: {share * model.rows:,.0f} rows ({share:.1%})")
+    if facts.effects is not None:
+        show_effects(facts.effects)
+    if facts.decision is not None:
+        say(f"variables in use: {facts.decision.chosen}. {facts.decision.reason}")
+    if hasattr(model.estimator, "used_features_"):
+        _describe_use(np.array(model.feature_names), model.estimator.used_features_)
 
 
 def _describe_use(names: Any, used: Any) -> None:
@@ -192,12 +191,6 @@ def _describe_use(names: Any, used: Any) -> None:
 def show_effects(effects: Any) -> None:
     """Print the largest effects, with their intervals and verdicts."""
     top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
-    last = "verdict" if "verdict" in top else "stable"
-    verdicts = ({True: "yes", False: "no"}.get(verdict, verdict) for verdict in top[last])
-    numbers = [EFFECT.format(**row).split("|") for _, row in top.iterrows()]
-    show_table(
-        f"Effect on the target with the other features balanced, {len(top)} largest of "
-        f"{len(effects)}",
-        ["feature", "effect", "95% interval", last],
-        [[a, *b, c] for a, b, c in zip(top["feature"], numbers, verdicts, strict=True)],
-    )
+    rows = [[r["feature"], *EFFECT.format(**r).split("|"), r["verdict"]] for _, r in top.iterrows()]
+    title = f"Effect on the target with the other features balanced, {len(top)} largest of "
+    show_table(f"{title}{len(effects)}", ["feature", "effect", "95% interval", "verdict"], rows)
