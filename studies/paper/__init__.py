@@ -4,14 +4,22 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
 from studies.paper import page, panels, tuned
-from studies.paper.bars import bars_table
+from studies.paper.bars import bars_table, tuned_bars
 from studies.paper.claims import LIBRARY, claims_table, join_trends
 from studies.paper.definitions import EVERYTHING, FIGURES, named_figures
 from studies.paper.figures import TUNED_SEEDS, Figure
 from studies.paper.panels import Panel
 from studies.paper.pictures import draw
-from studies.paper.tables import mean_line, runs_table, summary_table, tuned_table
+from studies.paper.tables import (
+    mean_line,
+    runs_table,
+    summary_table,
+    tuned_runs,
+    tuned_table,
+)
 from studies.records import Definition, Records, Result, definition_key
 from studies.study import Study, Tables
 from studies.tables import join
@@ -71,7 +79,11 @@ class PaperStudy(Study):
             tables["trends"] = trends
         searched = [panel for panel in self.panels if panel.tuned]
         if self.tuned and searched:
-            tables["tuned"] = tuned_table(searched, self.seeds[:TUNED_SEEDS], records)
+            seeds = self.seeds[:TUNED_SEEDS]
+            tables["tuned"] = tuned_table(searched, seeds, records)
+            lines = {panel.name: mean_line(panel, seeds, records) for panel in searched}
+            asked = tuned_bars(tuned_runs(searched, seeds, records), lines)
+            tables["bars"] = pd.concat([tables["bars"], asked], ignore_index=True)
         return tables
 
     def draw(self, records: Records, folder: Path) -> list[Path]:

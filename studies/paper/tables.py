@@ -28,7 +28,7 @@ from studies.methods import (
 )
 from studies.paper.figures import STRENGTH_SEEDS, EmbeddingFigure, StrengthFigure, Sweep
 from studies.paper.panels import LINE, Panel, references_definition, run_definition
-from studies.paper.tuned import tuned_definition
+from studies.paper.tuned import STABILITY_WEIGHT, tuned_definition
 from studies.records import Records, Result
 from studies.tables import ERRORS, SETTINGS, Interval, mean_interval, percent, standard_error
 
@@ -262,8 +262,24 @@ def shares_table(figure: EmbeddingFigure, seeds: Sequence[int], records: Records
     return pd.DataFrame(rows, columns=["method", "mean", "half"])
 
 
+def tuned_runs(panels: Iterable[Panel], seeds: Sequence[int], records: Records) -> pd.DataFrame:
+    """One row per search: panel, seed, method, and the errors of what it chose."""
+    rows = []
+    for panel in panels:
+        for seed in seeds:
+            for method in GRIDS:
+                found = records[tuned_definition(panel, seed, method)]
+                errors = {error: found[error] for error in ERRORS}
+                rows.append(describe(panel) | {"seed": seed, "method": method} | errors)
+    return pd.DataFrame(rows)
+
+
 def tuned_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records) -> pd.DataFrame:
-    """Errors by default, tuned, and of the best candidate in hindsight; means over seeds."""
+    """Errors by default, tuned, and of the best candidate in hindsight; means over seeds.
+
+    ``constant first`` counts the seeds in which the criterion, asked in the test environments,
+    prefers a constant to every candidate.
+    """
     rows = []
     for panel in panels:
         for method in GRIDS:
@@ -278,9 +294,19 @@ def tuned_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records)
             for error, title in ERRORS.items():
                 for way, results in ways.items():
                     row[f"{title} {way}"] = float(np.mean([r[error] for r in results]))
+            shares = [r["effective_share"] for r in tuned if r["effective_share"] is not None]
+            row["effective share"] = float(np.mean(shares)) if shares else float("nan")
+            first = [min(map(_criterion, r["candidates"])) for r in tuned]
+            constants = [records[references_definition(panel, s)][CONSTANT] for s in seeds]
+            pairs = zip(constants, first, strict=True)
+            row["constant first"] = sum(_criterion(own) < best for own, best in pairs)
             params = Counter(str(result["params"]) for result in tuned)
             rows.append(row | {"chosen": "; ".join(f"{k}× {v}" for v, k in params.items())})
     return pd.DataFrame(rows)
+
+
+def _criterion(result: Result) -> float:
+    return float(result["average"] + STABILITY_WEIGHT * result["stability"])
 
 
 def readable_tuned(table: pd.DataFrame) -> pd.DataFrame:
@@ -289,5 +315,8 @@ def readable_tuned(table: pd.DataFrame) -> pd.DataFrame:
     for way in ("default", "tuned", "hindsight"):
         pairs = zip(*(table[f"{title} {way}"] for title in ERRORS.values()), strict=True)
         text[way] = [f"{average:.3f} / {stability:.3f}" for average, stability in pairs]
+    text["effective share"] = table["effective share"].map(lambda share: percent(share, ""))
+    counts = zip(table["constant first"], table["seeds"], strict=True)
+    text["constant first"] = [f"{first} of {seeds}" for first, seeds in counts]
     text["chosen"] = table["chosen"]
     return text
