@@ -141,7 +141,7 @@ def _mix(simple: Fitted, rich: Fitted, folds: Folds) -> Fitted:
     """
     if torch.allclose(simple.held_out, rich.held_out):  # no product stood out
         return simple
-    mixed = [torch.lerp(simple.held_out, rich.held_out, share) for share in SHARES]
+    mixed = [torch.lerp(simple.held_out, rich.held_out, share) for share in SHARES.tolist()]
     losses = torch.tensor([folds.mean(folds.losses(means)) for means in mixed]).double()
     unit = folds.outcome.dispersion(mixed[int(losses.argmin())], folds.y, folds.copies)
     likelihood = -folds.copies.sum().cpu() * losses / max(unit, 1e-12)
