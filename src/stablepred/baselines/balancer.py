@@ -36,10 +36,9 @@ class RowBalancer(BaseEstimator):
         mass, first, at = distinct_rows(self, check_sample_weight(sample_weight, x), x)
         varying = (x[first] != x[first[0]]).any(axis=0)
         if not varying.all():
-            names = np.array(column_names(self, x.shape[1]))[~varying]
+            names = ", ".join(np.array(column_names(self, x.shape[1]))[~varying])
             warn_user(
-                "features that are constant in the training rows are not balanced: "
-                f"{', '.join(names)}",
+                f"features that are constant in the training rows are not balanced: {names}",
                 ConstantFeatureWarning,
             )
         w = self._weigh(x[first][:, varying], mass) if varying.any() else np.ones(len(mass))

@@ -114,11 +114,9 @@ def prepare(value: Any, seed: int) -> Any:
 
 def fit_arguments(model: Any, weight: FloatArray | None) -> dict[str, Any]:
     """Name the weights for fit; without metadata routing they are for a pipeline's last step."""
-    if weight is None:
-        return {}
-    if isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]:
-        return {f"{model.steps[-1][0]}__sample_weight": weight}
-    return {"sample_weight": weight}
+    named = isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]
+    prefix = f"{model.steps[-1][0]}__" if named else ""
+    return {} if weight is None else {f"{prefix}sample_weight": weight}
 
 
 # --- scoring ---
@@ -191,9 +189,9 @@ class EnvironmentScorer:
 
 def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
+    category: type[Warning]
     if chosen["constant"]:
-        category: type[Warning] = ConstantPredictionWarning
-        advice = "towards less penalty"
+        category, advice = ConstantPredictionWarning, "towards less penalty"
         found = "predicts (nearly) the same probability for every row"
     elif chosen["collapsed"]:
         category, advice = DegenerateWeightsWarning, "towards larger weight_l2"

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -143,13 +144,9 @@ def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], l
             "the labels of two or more, or none."
         )
 
-    def score_in(number: int, target: FloatArray) -> Environments:
-        def environments(X: Any, weight: FloatArray | None) -> Iterator[Any]:
-            w = np.ones(len(target)) if weight is None else weight
-            for k in range(len(found)):  # the rows held out are those of one environment
-                yield X, target, w * (k == number)
-
-        return environments
+    def score_in(own: FloatArray, target: FloatArray, X: Any, weight: FloatArray | None) -> Any:
+        w = np.ones(len(target)) if weight is None else weight
+        return [(X, target, w * share) for share in own]  # held out are rows of one environment
 
     folds = []
     for k, name in enumerate(found):
@@ -159,7 +156,8 @@ def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], l
                 f"without the environment {name!r} the training rows have one class of y only. "
                 "Combine environments, or leave some of them out."
             )
-        folds.append(Fold(train, test, score_in(k, rows.target[test])))
+        own = np.arange(len(found)) == k
+        folds.append(Fold(train, test, partial(score_in, own, rows.target[test])))
     return found, folds
 
 
