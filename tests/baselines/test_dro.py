@@ -6,7 +6,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
 from stablepred.baselines import DROClassifier, DRORegressor
-from stablepred.baselines.worst_case import Capped, ChiSquared, KullbackLeibler
+from stablepred.baselines.minimax import Capped, ChiSquared, KullbackLeibler
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConvergenceWarning
 

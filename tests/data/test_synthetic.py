@@ -7,7 +7,7 @@ from scipy.stats import chi2
 
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import InputError
-from stablepred.worlds.latent import half_normal_nodes, selected_law
+from stablepred.worlds.factors import half_normal_nodes, selected_law
 
 SETTINGS = ["s_indep_v", "s_to_v", "v_to_s"]
 KINDS = {

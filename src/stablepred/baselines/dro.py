@@ -27,15 +27,18 @@ from stablepred._validation import (
 )
 from stablepred.baselines.linear import LinearClassifier, LinearRegressor
 from stablepred.baselines.minimax import (
+    Capped,
+    ChiSquared,
     Fit,
+    KullbackLeibler,
     Loss,
+    WorstCase,
     check_solver,
     fit_worst_case,
     log_loss,
     squared_loss,
 )
 from stablepred.baselines.rows import distinct_rows, standardise
-from stablepred.baselines.worst_case import Capped, ChiSquared, KullbackLeibler, WorstCase
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.models.entry import encode_outcome

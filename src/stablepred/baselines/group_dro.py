@@ -3,7 +3,7 @@
     min_beta  max_e  { mean loss of environment e + adjustment / sqrt(share_e) }  +  l2 ||beta||^2
 
 For a linear model this is convex, and it is solved to the end, by the proximal method of
-``linear.py``, where the paper's networks need an exponentiated gradient.
+``minimax.py``, where the paper's networks need an exponentiated gradient.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,8 @@ from sklearn.base import BaseEstimator
 
 from stablepred._validation import atomic, check_at_least, check_sample_weight, validate
 from stablepred.baselines.linear import LinearClassifier
-from stablepred.baselines.minimax import check_solver, fit_worst_case, log_loss
+from stablepred.baselines.minimax import Capped, check_solver, fit_worst_case, log_loss
 from stablepred.baselines.rows import distinct_rows, encode_environments
-from stablepred.baselines.worst_case import Capped
 from stablepred.io.save import storable
 from stablepred.models.entry import encode_outcome
 

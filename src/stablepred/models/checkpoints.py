@@ -1,6 +1,10 @@
-"""The checkpoint file of a fit: written every few seconds, read when the fit is run again."""
+"""A fit that takes long: its progress on a terminal, and its checkpoint file.
+
+The file is written every few seconds, and read when the fit is run again.
+"""
 
 import re
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,17 +16,19 @@ import joblib
 import numpy as np
 import torch
 
+from stablepred._extras import require
 from stablepred._version import __version__
 from stablepred.core.loop import Checkpoint, Settings, State
 from stablepred.exceptions import CheckpointError
 from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint, write_checkpoint
-from stablepred.models.progress import fit_progress
 from stablepred.sample import Sample
 
 # A checkpoint is written once this many seconds have passed since the last one, and this many times
 # as long as writing that one took.
 SECONDS = 2.0
 TIMES_AS_LONG = 20.0
+
+PATIENCE = 2.0  # seconds before any progress is shown
 
 Identity = dict[str, str]
 
@@ -131,3 +137,27 @@ def _convert(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         return {key: _convert(item, kind, function) for key, item in value.items()}
     return [_convert(item, kind, function) for item in value] if isinstance(value, list) else value
+
+
+@contextmanager
+def fit_progress(name: str, wanted: bool) -> Iterator[Callable[[str, int, float], None]]:
+    """Yield a callback (stage, iteration, objective) that shows progress if a fit takes long."""
+    if not wanted or not sys.stderr.isatty():
+        yield lambda stage, iteration, value: None
+        return
+    rich = require("rich.progress", "verbose > 0 on a terminal")
+    text = rich.TextColumn("{task.description}")
+    columns = (rich.SpinnerColumn(), text, rich.TimeElapsedColumn())
+    console = require("rich.console", "verbose > 0").Console(stderr=True)
+    started = time.monotonic()
+    with rich.Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(name, visible=False)
+
+        def show(stage: str, iteration: int, value: float) -> None:
+            progress.update(
+                task,
+                description=f"{name}: {stage}, iteration {iteration + 1}, objective {value:.5g}",
+                visible=time.monotonic() - started > PATIENCE,
+            )
+
+        yield show

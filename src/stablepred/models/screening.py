@@ -39,8 +39,8 @@ from stablepred.heads.default import add_boosting, fit_base
 from stablepred.heads.folds import MOST_COMPARED, Folds, draw_rows, folds_of_shares, make_folds
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
+from stablepred.models.checkpoints import fit_progress
 from stablepred.models.entry import choose_device, draw_seed, limit_resources
-from stablepred.models.progress import fit_progress
 from stablepred.models.standardizer import CLIP
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY

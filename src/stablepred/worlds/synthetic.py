@@ -17,8 +17,7 @@ from scipy.special import expit, ndtr
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import Environment, FloatArray, IntArray
-from stablepred.worlds.factors import Values
-from stablepred.worlds.latent import TARGET, selected_law
+from stablepred.worlds.factors import TARGET, Values, selected_law
 
 Rows = npt.NDArray[np.int8]
 
@@ -78,8 +77,7 @@ class SyntheticWorld:
     ``"s_indep_v"`` and ``"v_to_s"`` a proposal is: t a fair coin, each biased V_j equal to t with
     probability r, everything else as in the world without selection. For ``"s_to_v"``, and for
     everything with ``shift="v_given_s"`` (where nothing is rejected), it is a product of local
-    factors, drawn exactly (`stablepred.worlds.factors`) but for the quadrature of
-    `stablepred.worlds.latent`.
+    factors, drawn exactly but for a quadrature (`stablepred.worlds.factors`).
     """
 
     setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
