@@ -81,7 +81,7 @@ class StabilityReport:
         """
         require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
-        from stablepred.html.stability import stability_page
+        from stablepred.html.pages import stability_page
 
         write_page(stability_page(self, drop), path)
 

@@ -69,7 +69,7 @@ class StressReport:
         """Write the report as one HTML file of aggregates, complete or not at all."""
         require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
-        from stablepred.html.stress import stress_page
+        from stablepred.html.pages import stress_page
 
         write_page(stress_page(self), path)
 
