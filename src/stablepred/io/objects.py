@@ -17,15 +17,7 @@ from typing import Any, TypeVar, get_args, get_origin
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from stablepred.io.values import (
-    attribute,
-    brief,
-    check_finite_sums,
-    check_numbers,
-    is_fitted,
-    labels,
-    n_features,
-)
+from stablepred.io import values
 
 T = TypeVar("T", bound=type)
 EMPTY = inspect.Parameter.empty
@@ -84,7 +76,7 @@ def build(cls: type, state: dict[str, Any]) -> Any:
         if name not in parameters and (not fitted or name[0] == "_" or hasattr(cls, name)):
             raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
         if not conforms(value, hints.get(name, Any)):
-            raise ValueError(f"{name} of a {cls.__name__} cannot be {brief(value)}")
+            raise ValueError(f"{name} of a {cls.__name__} cannot be {values.brief(value)}")
     lacking = {name for name, p in parameters.items() if p.default is EMPTY} - state.keys()
     if lacking:
         raise ValueError(f"the {cls.__name__} lacks {sorted(lacking)}")
@@ -164,24 +156,24 @@ def find_sklearn_class(name: str) -> type | None:
 def check_sklearn_model(model: Any) -> None:
     """Refuse parameters that scikit-learn refuses, and shapes that do not fit each other."""
     model._validate_params()
-    if not is_fitted(model):
+    if not values.is_fitted(model):
         return
     kind = type(model).__name__
     _, shapes = SKLEARN_MODELS[kind]
-    sizes = {"p": n_features(model), "1": 1}
+    sizes = {"p": values.n_features(model), "1": 1}
     if shapes is not _REGRESSOR:
-        sizes["k"] = len(labels(model))
+        sizes["k"] = len(values.labels(model))
         sizes["h"] = 1 if sizes["k"] == 2 else sizes["k"]
     for name, letters in shapes.items():
         low, high = RANGES.get(name, (-np.inf, np.inf))
         if kind == "BernoulliNB" and name == "feature_log_prob_":
             high = -1e-15  # absence counts here, so that no feature may be certain
         # Single numbers and those of 32 bits are as good for scikit-learn.
-        value = np.atleast_1d(attribute(model, name))
+        value = np.atleast_1d(values.attribute(model, name))
         wide = value.astype(np.float64) if value.dtype.kind == "f" else value
         shape = tuple(map(sizes.get, letters))
-        check_numbers(wide, f"{name} of the {kind}", shape, low=low, high=high)
+        values.check_numbers(wide, f"{name} of the {kind}", shape, low=low, high=high)
     if "coef_" in shapes:
-        check_finite_sums("coef_", np.ravel(model.coef_), np.ravel(model.intercept_))
+        values.check_finite_sums("coef_", np.ravel(model.coef_), np.ravel(model.intercept_))
     if getattr(model, "solver", None) == "liblinear" and len(model.classes_) > 2:
         raise ValueError("solver 'liblinear' has no more than two classes")

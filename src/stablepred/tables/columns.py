@@ -11,16 +11,9 @@ from numpy.typing import NDArray
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
+from stablepred.tables import types
 from stablepred.tables.messages import Note
-from stablepred.tables.types import (
-    NUMBER,
-    FloatArray,
-    Mask,
-    Numbers,
-    check_kind,
-    read_numbers,
-    to_categories,
-)
+from stablepred.tables.types import NUMBER, FloatArray, Mask, Numbers
 
 Features = Iterable[NDArray[Any]]
 
@@ -168,8 +161,8 @@ class TextColumn:
 
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
-        check_kind(column)
-        found = to_categories(column)
+        types.check_kind(column)
+        found = types.to_categories(column)
         none, together = len(self.groups), len(self.levels)
         known = {level: k for k, level in enumerate(self.levels)}
         known |= dict.fromkeys(self.rare, together)
@@ -206,7 +199,7 @@ def _read_new(
     part: NumberColumn | ScaledColumn, column: pd.Series, topic: str
 ) -> tuple[Numbers, list[Note]]:
     """New numbers, and notes on those that are none and on missing ones where none were before."""
-    found = read_numbers(column, part.style)
+    found = types.read_numbers(column, part.style)
     strays = int(found.strays.sum())
     notes = [Note("stray", part.name, rows=strays, example=found.example)] if strays else []
     empty = int((~found.finite).sum()) - strays
@@ -239,11 +232,11 @@ Column = NumberColumn | ScaledColumn | TextColumn
 def typed(part: Column, column: pd.Series) -> Any:
     """New values as they were read in training: numbers as floats, text as categories."""
     if isinstance(part, TextColumn):
-        check_kind(column)
-        categories = to_categories(column)
+        types.check_kind(column)
+        categories = types.to_categories(column)
         return pd.Categorical.from_codes(
             categories.codes, pd.Index(categories.values, dtype=object)
         )
-    found = read_numbers(column, part.style)
+    found = types.read_numbers(column, part.style)
     check_size(found.values, part.name)
     return np.where(found.finite, found.values, np.nan)

@@ -20,16 +20,10 @@ from stablepred._validation import (
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import n_features
+from stablepred.tables import messages
 from stablepred.tables.columns import Column, typed
 from stablepred.tables.learning import learn_column
-from stablepred.tables.messages import (
-    Note,
-    check_columns,
-    listed,
-    nearest,
-    repeated,
-    unknown_column,
-)
+from stablepred.tables.messages import Note
 
 # The text of the note on each topic, in this order.
 TOPICS = {
@@ -137,10 +131,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = frame.shape[1]
         if not isinstance(X, np.ndarray):
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
-        check_columns(list(frame.columns))
+        messages.check_columns(list(frame.columns))
         for name in self.drop:
             if name not in frame.columns:
-                raise unknown_column(name, list(frame.columns), "column to drop")
+                raise messages.unknown_column(name, list(frame.columns), "column to drop")
         self._check_parameters()
         if len(frame) == 0:
             raise InputError("the table has no rows.")
@@ -175,9 +169,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(
                 f"no feature is left: {'; '.join(note_lines(notes)) or 'all dropped'}."
             )
-        if same := repeated(names):
+        if same := messages.repeated(names):
             raise InputError(
-                f"two columns would give a feature of the same name: {listed(same)}. "
+                f"two columns would give a feature of the same name: {messages.listed(same)}. "
                 "Rename one of them."
             )
 
@@ -271,7 +265,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         width = sum(len(column.features) for column in self.columns_)
         if self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} booleans")
-        if repeated([column.name for column in self.columns_]):
+        if messages.repeated([column.name for column in self.columns_]):
             raise ValueError("names of columns repeat")
         n_features(self)
         if not {column.name for column in self.columns_} <= set(self.variables_):
@@ -283,7 +277,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if lacking := [name for name in self.used_columns if name not in set(names)]:
             raise InputError(
                 f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
-                f"It has: {listed(names)}. {nearest(lacking[0], names)}"
+                f"It has: {messages.listed(names)}. {messages.nearest(lacking[0], names)}"
                 "Add the column, or fit the model again without it."
             )
 

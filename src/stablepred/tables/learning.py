@@ -9,25 +9,10 @@ import pandas as pd
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
+from stablepred.tables import types
 from stablepred.tables.columns import Column, NumberColumn, ScaledColumn, TextColumn, check_size
 from stablepred.tables.messages import Note, shorten
-from stablepred.tables.types import (
-    BOOLEANS,
-    LEADING_ZERO,
-    Categories,
-    FloatArray,
-    Numbers,
-    check_kind,
-    check_style,
-    date_error,
-    date_share,
-    find_style,
-    match,
-    parse_numbers,
-    to_categories,
-    to_numbers,
-    to_text,
-)
+from stablepred.tables.types import BOOLEANS, LEADING_ZERO, Categories, FloatArray, Numbers
 
 Learned = tuple[Column | None, list[Note]]
 
@@ -54,11 +39,11 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
     ``count`` says how many rows each row stands for; ``dichotomize`` how numbers are cut, if at
     all.
     """
-    name, kind = str(column.name), check_kind(column)
+    name, kind = str(column.name), types.check_kind(column)
     if kind != "text":
         style = "boolean" if kind == "boolean" else "point"
-        return _learn_numbers(column, style, to_numbers(column), count, dichotomize)
-    text = to_text(column)
+        return _learn_numbers(column, style, types.to_numbers(column), count, dichotomize)
+    text = types.to_text(column)
     # A word that is taken for a missing value is told.
     words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
     word = next(filter(None, (str(value).strip() for value in words)), "")
@@ -67,13 +52,13 @@ def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None =
         if style:
             learned, more = _learn_numbers(column, style, numbers, count, dichotomize, word)
             return learned, notes + more
-    found = to_categories(text, count)
+    found = types.to_categories(text, count)
     distinct = {value.lower() for value in found.values}
     if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
-        numbers = parse_numbers(text, "boolean")
+        numbers = types.parse_numbers(text, "boolean")
         return _learn_numbers(column, "boolean", numbers, count, dichotomize, word)
-    if date_share(found) >= DATES:
-        raise date_error(name, found.values[0])
+    if types.date_share(found) >= DATES:
+        raise types.date_error(name, found.values[0])
     return _learn_text(name, found, word, all_named=dichotomize is not None)
 
 
@@ -81,21 +66,21 @@ def number_style(
     name: str, text: Any, count: FloatArray | None = None
 ) -> tuple[str, Numbers, list[Note]]:
     """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
-    style = find_style(text)
-    found = parse_numbers(text, style)
+    style = types.find_style(text)
+    found = types.parse_numbers(text, style)
     count = np.ones(len(found.values)) if count is None else count
     distinct, _ = distinct_values(np.where(found.finite, found.values, np.nan), count)
     words, numbers = count[found.strays & ~np.isinf(found.values)].sum(), count[found.finite].sum()
     few = words and numbers < NUMBER_SHARE * (numbers + words)
     if not len(distinct) or few or (words and len(distinct) <= NUMBER_LEAST):
         return "", found, []
-    assumed = check_style(text, style, name)
+    assumed = types.check_style(text, style, name)
     notes = [Note("decimals", name, assumed)] if assumed else []
     if style == "comma":
         notes.append(Note("comma", name))
     if style not in ("integer", "point", "comma"):
         notes.append(Note("thousands", name, style))
-    zeros = match(text, LEADING_ZERO)
+    zeros = types.match(text, LEADING_ZERO)
     if zeros.any():
         notes.append(Note("zeros", name, example=text[int(np.argmax(zeros))].as_py()))
     return style, found, notes

@@ -11,21 +11,10 @@ from numpy.typing import NDArray
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
+from stablepred.tables import types
 from stablepred.tables.columns import STYLES, check_size
 from stablepred.tables.messages import listed, not_two_values, shorten
-from stablepred.tables.types import (
-    BOOLEANS,
-    NUMBER,
-    Categories,
-    Mask,
-    check_kind,
-    check_style,
-    find_style,
-    format_value,
-    read_numbers,
-    to_categories,
-    to_text,
-)
+from stablepred.tables.types import BOOLEANS, NUMBER, Categories, Mask
 
 MOST_LEVELS, MOST_CLASSES = 20, 30  # more different numbers than levels are an amount
 
@@ -91,7 +80,7 @@ class NumberTarget:
 
     def encode(self, column: pd.Series) -> NDArray[np.float64]:
         """The outcome as numbers; whatever is none is an error."""
-        found = read_numbers(column, self.style)
+        found = types.read_numbers(column, self.style)
         check_size(found.values, str(column.name))
         if not found.finite.all():
             raise missing_target(str(column.name), ~found.finite, found.example)
@@ -144,7 +133,7 @@ def learn_target(
 
 def is_missing(column: pd.Series) -> Mask:
     """Which rows have no outcome."""
-    return to_categories(column).missing
+    return types.to_categories(column).missing
 
 
 def _are_amounts(values: list[str], column: pd.Series) -> bool:
@@ -157,10 +146,10 @@ def _are_amounts(values: list[str], column: pd.Series) -> bool:
 
 def _learn_number(column: pd.Series) -> NumberTarget:
     name, style = str(column.name), "point"
-    if check_kind(column) == "text":
-        text = to_text(column)
-        style = find_style(text)
-        check_style(text, style, name)
+    if types.check_kind(column) == "text":
+        text = types.to_text(column)
+        style = types.find_style(text)
+        types.check_style(text, style, name)
     target = NumberTarget(name, style)
     if np.ptp(target.encode(column)) == 0:
         raise not_two_values(target.name, "only one value", [_examples(_classes(column).values)])
@@ -169,7 +158,7 @@ def _learn_number(column: pd.Series) -> NumberTarget:
 
 def _classes(column: pd.Series) -> Categories:
     """The values of an outcome, none missing: 1.0 and 1 are the same, and so are TRUE and True."""
-    found = to_categories(column)
+    found = types.to_categories(column)
     if found.missing.any():
         raise missing_target(str(column.name), found.missing)
     index, values = pd.factorize(np.array([*map(_canonical, found.values)], object), sort=True)
@@ -190,7 +179,7 @@ def _canonical(value: str) -> str:
         return value.capitalize()
     if re.fullmatch(r"[+-]?\d+", value, re.ASCII):  # more digits than a float has are kept
         return str(int(value)) if len(value) < 1000 else value
-    return format_value(_number(value)) or value if _is_number(value) else value
+    return types.format_value(_number(value)) or value if _is_number(value) else value
 
 
 def _is_number(value: str) -> bool:
