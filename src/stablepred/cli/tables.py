@@ -123,12 +123,19 @@ def load_environments(
             f"--bins must be numbers with commas between them, as 20,30,40, but is {bins!r}."
         ) from None
     outcome = model.target.name if target is None else target
+    extra = {outcome: "target"} | ({} if by is None else {by: "column"})
     found: list[PlainTable] = []
     surprises: list[Note] = []
     references: dict[str, dict[str, Any]] = {}
     raw, outcomes = [], []
     for path in paths:
-        frame = _read_labelled(model, path, outcome, by)
+        file = open_input(path)
+        for name, what in extra.items():
+            if name not in file.columns:
+                raise unknown_column(name, file.columns, f"{path}: {what}")
+        model.encoder.check_has_columns(file.columns)
+        say_ignored(model, file, *extra)
+        frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
         y = model.target.encode(frame[outcome])
         features, unexpected = model.features(frame)
         surprises += unexpected
@@ -177,18 +184,6 @@ def explain_change(
         return explain_drop(
             lambda X: model.expected(model.features(X)[0]), before, loaded.rows, random_state=seed
         )
-
-
-def _read_labelled(model: TableModel, path: Path, outcome: str, by: str | None) -> pd.DataFrame:
-    """What the model uses of a table, the outcome, and the column that tells environments."""
-    extra = {outcome: "target"} | ({} if by is None else {by: "column"})
-    file = open_input(path)
-    for name, what in extra.items():
-        if name not in file.columns:
-            raise unknown_column(name, file.columns, f"{path}: {what}")
-    model.encoder.check_has_columns(file.columns)
-    say_ignored(model, file, *extra)
-    return read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
 
 
 # --- what is written: checked before any work is done, complete or not there at all ---

@@ -43,23 +43,17 @@ def stability_page(report: StabilityReport, drop: DropReport | None = None) -> P
     if facts.converged is False:
         remarks.append(f"{label(facts.name)} stopped before it converged.")
     sections.append(run_section(facts, report.run, remarks))
-    title = f"Stability report of {label(facts.name)}"
-    return Page(title, report.verdict, _numbers(report), sections, report.run.made)
-
-
-def _numbers(report: StabilityReport) -> list[tuple[str, str, str]]:
-    """The numbers that stand out, in plain words, beside those of what is always at hand."""
+    # The numbers that stand out, in plain words, beside those of what is always at hand.
     own, summary = report.errors["error"], report.comparison.summary()
     names = {"LR": "logistic regression", "constant": "a constant"}
     beside = {n: names[role] for n, role in report.comparison.roles.items() if role in names}
     numbers = []
     for column, words in PLAIN_WORDS.items():
-        remarks = [f"in {label(report.worst)}"] * (column == "Worst_Error")
-        remarks += [
-            f"{other} {number(float(summary[column].loc[n]))}" for n, other in beside.items()
-        ]
-        numbers.append((words, number(own[column]), ", ".join(remarks)))
-    return numbers
+        at = [f"in {label(report.worst)}"] * (column == "Worst_Error")
+        at += [f"{other} {number(float(summary[column].loc[n]))}" for n, other in beside.items()]
+        numbers.append((words, number(own[column]), ", ".join(at)))
+    title = f"Stability report of {label(facts.name)}"
+    return Page(title, report.verdict, numbers, sections, report.run.made)
 
 
 def _errors_section(report: StabilityReport) -> Section:

@@ -178,17 +178,13 @@ class StabilityPriceDisplay(Display):
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the path from top to bottom."""
-        names = list(map(_name_step, self.table["n_variables"], self.table["dropped"]))
+        names = []
+        for n, dropped in zip(self.table["n_variables"], self.table["dropped"], strict=True):
+            left = [dropped] if isinstance(dropped, str) else list(map(str, dropped))
+            all_of_them = f"all {count_noun(int(n), 'variable')}"
+            names.append(f"{MINUS} {join_words(left, most=1)}" if any(left) else all_of_them)
         series = [
             Marks("made environments", self.table["error_made"], ("o", MODEL)),
             Marks("training rows, held out", self.table["error_training"], BASELINES[3]),
         ]
         return draw_rows(self, ax, names, series, "error (RMSE)", joined=True)
-
-
-def _name_step(n_variables: int, dropped: Any) -> str:
-    """What is left out in a step; the first leaves out nothing."""
-    left = [dropped] if isinstance(dropped, str) else list(dropped)
-    if not any(left):
-        return f"all {count_noun(int(n_variables), 'variable')}"
-    return f"{MINUS} {join_words(list(map(str, left)), most=1)}"

@@ -86,7 +86,8 @@ def draw_rows(
     """
     size = float(mpl.rcParams["font.size"])
     lines = [split_name(name) for name in labels(names, 2 * NAME_WIDTH - 4)]
-    columns = legend_columns([marks.name for marks in series])
+    longest = max(len(marks.name) for marks in series)
+    columns = 3 if longest <= 10 else 2 if longest <= 18 else 1  # of names side by side
     legend_rows = -(-len(series) // columns) if len(series) > 1 else 0
     heights = np.array([0.7 + 1.1 * len(line) for line in lines])  # in letters
     positions, bottom = np.cumsum(heights) - heights / 2, float(heights.sum())
@@ -114,12 +115,6 @@ def draw_rows(
         for text, marks in zip(legend.get_texts(), series, strict=True):
             text.set(text=label(marks.name), parse_math=False)
     return display
-
-
-def legend_columns(names: Sequence[str]) -> int:
-    """How many names of this length stand side by side."""
-    longest = max(map(len, names))
-    return 3 if longest <= 10 else 2 if longest <= 18 else 1
 
 
 def split_name(name: object, width: int = NAME_WIDTH) -> list[str]:

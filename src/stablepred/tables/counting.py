@@ -89,8 +89,12 @@ def count_patterns(
         columns = _inspect_columns(frame, target, features)
         outcome = None
         if target is not None:
-            _check_two_values(frame, target)
             outcome = nw.col(target)
+            distinct = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
+            if len(distinct) != 2:
+                shown = [*map(repr, sorted(distinct)[:SHOWN]), *["..."] * (len(distinct) > SHOWN)]
+                few = "only one value" if len(distinct) == 1 else "more"
+                raise not_two_values(target, few, shown)
         if dichotomize is None:
             values = {name: _number(name) + 0.0 for name in columns}  # -0.0 is 0.0
             return PatternCounts(*_count_rows(frame, values, outcome))
@@ -210,13 +214,6 @@ def _find_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
 def _number(name: str) -> Any:
     """A column as ``fit`` takes it: in double precision."""
     return nw.col(name).cast(nw.Float64)
-
-
-def _check_two_values(frame: Any, target: str) -> None:
-    values: list[Any] = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
-    if len(values) != 2:
-        shown = [*map(repr, sorted(values)[:SHOWN]), *["..."] * (len(values) > SHOWN)]
-        raise not_two_values(target, "only one value" if len(values) == 1 else "more", shown)
 
 
 def _cut(frame: Any, name: str, found: Values, dichotomize: str) -> tuple[float, float]:

@@ -54,7 +54,14 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
             raise InputError(
                 f"bins cut numbers, but column {column.name!r} holds text. Leave the bins out."
             )
-        return _by_text(column)
+        texts = to_categories(column)
+        if len(texts.values) > MOST:
+            raise InputError(
+                f"column {column.name!r} has {len(texts.values):,} different values, too many to "
+                f"be environments (at most {MOST}). Choose a coarser column, or numbers with bins."
+            )
+        masks = {value: texts.codes == k for k, value in enumerate(texts.values)}
+        return Groups(_with_missing(masks, texts.missing), [])
     if numbers.strays.any():
         rows = count_noun(int(numbers.strays.sum()), "row")
         notes.append(f"not finite numbers, in group {MISSING}: {rows}, e.g. {numbers.example!r}")
@@ -87,17 +94,6 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
     if outside:
         notes.append(f"outside the bins, left out: {count_noun(outside, 'row')}")
     return Groups(_with_missing(masks, missing), notes)
-
-
-def _by_text(column: pd.Series) -> Groups:
-    found = to_categories(column)
-    if len(found.values) > MOST:
-        raise InputError(
-            f"column {column.name!r} has {len(found.values):,} different values, too many to be "
-            f"environments (at most {MOST}). Choose a coarser column, or numbers with bins."
-        )
-    rows = {value: found.codes == k for k, value in enumerate(found.values)}
-    return Groups(_with_missing(rows, found.missing), [])
 
 
 def _with_missing(rows: dict[str, Mask], missing: Mask) -> dict[str, Mask]:

@@ -263,23 +263,18 @@ def encode_table(
     typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
-    notes += _repeated_rows(frame[[*encoder.used_columns, target]])
+    # After joining or stacking tables every row may be there several times.
+    hashes = pd.util.hash_pandas_object(frame[[*encoder.used_columns, target]], index=False)
+    times = np.unique(hashes, return_counts=True)[1]
+    if (copies := int(np.gcd.reduce(times))) > 1 and len(times) >= FEW:
+        notes.append(
+            f"every row is there {copies} times or a multiple of it: held-out rows are then known "
+            "from training, and all looks more certain than it is"
+        )
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
     return EncodedTable(encoder, outcome, features, y, rest[encoder.used_columns], typed, labels)
-
-
-def _repeated_rows(frame: pd.DataFrame) -> list[str]:
-    """Say so if every row is there several times, as after joining or stacking tables."""
-    times = np.unique(pd.util.hash_pandas_object(frame, index=False), return_counts=True)[1]
-    copies = int(np.gcd.reduce(times))
-    if len(times) < FEW or copies == 1:
-        return []
-    return [
-        f"every row is there {copies} times or a multiple of it: held-out rows are then known from "
-        "training, and all looks more certain than it is"
-    ]
 
 
 def fit_table(
