@@ -60,10 +60,6 @@ def encode(value: Any, name: str, arrays: Arrays) -> Any:
             "index": encode(value.index.to_list(), f"{name}.index", arrays),
             "values": encode(columns, name, arrays),
         }
-    return _encode_object(value, name, arrays)
-
-
-def _encode_object(value: Any, name: str, arrays: Arrays) -> Any:
     cls = type(value)
     private = any(key.startswith("_") for key in getattr(value, "__dict__", {}))
     if private or find_class(cls.__name__) is not cls:

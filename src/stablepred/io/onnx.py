@@ -52,7 +52,7 @@ class _Graph:
         # Class labels as a type that ONNX has: integers, doubles, booleans or strings.
         kinds = {"i": np.int64, "u": np.int64, "f": np.float64, "b": bool}
         labels = classes.astype(kinds.get(classes.dtype.kind, object))
-        self.predict(score, labels, self.is_allowed())
+        self.predict(score, labels)
         describe = helper.make_tensor_value_info
         inputs = [describe("X", double, ["rows", model.n_features_in_])]
         outputs = [
@@ -120,16 +120,13 @@ class _Graph:
             embedded.append(hidden)
         return embedded[0] if len(embedded) == 1 else self.node("Concat", *embedded, axis=1)
 
-    def is_allowed(self) -> str:
-        """Whether ``predict_proba`` would take the row: (n, 1)."""
+    def predict(self, score: str, labels: np.ndarray) -> None:
+        """Label and probabilities from the log-odds: (n, 1); none of rows that cannot be taken."""
         # Zero times a number is zero; times NaN or an infinity it is NaN.
         zero = self.constant(0.0)
         sound = self.node("Equal", self.node("Mul", "X", zero), zero)
         least = self.node("ReduceMin", self.as_double(sound), self.constant(np.array([1])))
-        return self.node("Greater", least, self.constant(0.5))
-
-    def predict(self, score: str, labels: np.ndarray, allowed: str) -> None:
-        """Label and probabilities from the log-odds: (n, 1)."""
+        allowed = self.node("Greater", least, self.constant(0.5))
         is_positive = self.node("Greater", score, self.constant(0.0))
         index = self.node("Cast", is_positive, to=self.onnx.TensorProto.INT64)
         flat = self.node("Reshape", index, self.constant(np.array([-1])))

@@ -99,8 +99,13 @@ def _read_files(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
     names = [path] if os.path.exists(path) else sorted(glob(path)) or [path]
     files = [open_table(name) for name in names]
     _check_names(files)
-    if not isinstance(files[0], ParquetFile):
-        yield _read_text(files, columns)
+    if not isinstance(files[0], ParquetFile):  # text, typed as it is where rows are loaded
+        wanted = [name for name in files[0].columns if columns is None or name in columns]
+        wanted = wanted or files[0].columns[:1]  # none is there; the first has the number of rows
+        schema = pa.schema([(name, pa.large_string()) for name in wanted])
+        batches = [batch for file in files for batch in file.batches(wanted)]
+        rows = pa.Table.from_batches(batches, schema)
+        yield pa.table({name: _type(name, rows[name].combine_chunks()) for name in wanted})
         return
     duckdb = require("duckdb", "counting the rows of a file")
     stored = zip(files[0].stored, files[0].columns, strict=True)
@@ -140,16 +145,6 @@ def _check_names(files: Sequence[Any]) -> None:
             raise InputError(
                 f"{file.path} {lacks}: its columns must be those of {first.path}, in any order."
             )
-
-
-def _read_text(files: Sequence[Any], columns: Sequence[str] | None) -> Any:
-    """The rows of CSV files, typed as they are where rows are loaded."""
-    names = [name for name in files[0].columns if columns is None or name in columns]
-    names = names or files[0].columns[:1]  # none is there; the first has the number of rows
-    schema = pa.schema([(name, pa.large_string()) for name in names])
-    batches = [batch for file in files for batch in file.batches(names)]
-    rows = pa.Table.from_batches(batches, schema)
-    return pa.table({name: _type(name, rows[name].combine_chunks()) for name in names})
 
 
 def _type(name: str, column: Any) -> Any:
