@@ -1,5 +1,7 @@
 """What the commands recommend, beside the references that a model folder keeps."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -65,6 +67,28 @@ def test_few_rows_show_no_difference(run, model, customers, tmp_path):
     customers(24, seed=5).to_csv(tmp_path / "few.csv", index=False)
     out = run("evaluate", model, tmp_path / "few.csv", "--by", "region").out
     assert "These rows show no difference between LogisticRegression and" in out
+
+
+def test_environments_of_single_rows_show_no_difference(run, model, customers, tmp_path):
+    """A bootstrap of one row is always the same, which is no certainty."""
+    single = customers(6, seed=5).assign(who=[f"p{k}" for k in range(6)])
+    single.to_csv(tmp_path / "single.csv", index=False)
+    out = run("evaluate", model, tmp_path / "single.csv", "--by", "who").out
+    assert "These rows show no difference between LogisticRegression and" in out
+    assert "with too few rows for an interval" in out
+    assert "nan" not in out
+
+
+def test_errors_are_shown_with_decimals_of_their_size(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x, path = rng.normal(size=120), tmp_path / "table.csv"
+    for unit, shown in ((1e-6, r" \d\.\d\de-07 "), (1e6, r" \d{6} ")):
+        y = (x + rng.normal(size=120)) * unit
+        pd.DataFrame({"x": x, "g": ["a", "b"] * 60, "y": y}).to_csv(path, index=False)
+        options = ("--target", "y", "--cv", 0, "--force", "--set", "evidence=explaining_away")
+        run("fit", path, *options, "-o", tmp_path / "model")
+        out = run("evaluate", tmp_path / "model", path).out
+        assert re.search(f"table.csv .*{shown}", out), out
 
 
 def test_the_change_in_loss_is_explained_on_terminal_and_page(

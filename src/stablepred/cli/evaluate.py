@@ -1,5 +1,6 @@
 """``stablepred evaluate``: errors of a model by environment, beside those of the references."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,15 @@ def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
 def _show(errors: Any, environments: int, by: str | None) -> None:
     short = errors.rename(columns={"constant": "const."})
     references = list(short.columns[6:])
-    rows = []
+    rows, size = [], math.floor(math.log10(max(1e-9, errors["error"].max())))
+    form = ".2e" if size < -2 else f".{3 if size < 1 else max(0, 2 - size)}f"
     for k, (name, row) in enumerate(short.iterrows()):
         single = k < environments
-        parts = "{rows:,.0f}|{rate:.3f}|{predicted:.3f}" if single else "||"
-        parts += "|{error:.3f}|{low:.3f}–{high:.3f}"
+        parts = f"{{rows:,.0f}}|{{rate:{form}}}|{{predicted:{form}}}" if single else "||"
+        parts += f"|{{error:{form}}}|{{low:{form}}}–{{high:{form}}}"
         own = [str(name) if single else str(name).removesuffix("_Error")]
-        own += parts.format(**row).split("|")
-        rows.append([*own, *(f"{row[reference]:.3f}" for reference in references)])
+        own += parts.format(**row).replace("nan–nan", "–").split("|")
+        rows.append([*own, *(f"{row[reference]:{form}}" for reference in references)])
     title = f"RMSE by {by or 'file'} with 95% intervals, beside the references; mean outcome and "
     columns = [by or "file", "rows", "mean", "pred.", "RMSE", "95%", *references]
     show_table(f"{title}prediction", columns, rows, rule_before=environments)

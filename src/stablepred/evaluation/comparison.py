@@ -36,8 +36,8 @@ class Interval(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """-1 or 1 where the whole interval lies on the side of the value, else 0."""
-        return int(min(self.value, self.low) > 0) - int(max(self.value, self.high) < 0)
+        """-1 or 1 where the whole interval lies on the side of the value, else (or if NaN) 0."""
+        return int(min(self.low, self.value) > 0) - int(max(self.high, self.value) < 0)
 
 
 class Difference(NamedTuple):

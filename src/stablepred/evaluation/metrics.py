@@ -27,6 +27,7 @@ from stablepred.exceptions import InputError
 ErrorFunction = Callable[[Any, FloatArray], float]
 Errors = pd.Series | Mapping[str, float] | Sequence[float] | FloatArray
 
+LEAST_ROWS = 5
 SUMMARIES = ("Average_Error", "Stability_Error", "Worst_Error")
 
 
@@ -101,10 +102,13 @@ class Metric:
     ) -> FloatArray:
         """Errors on bootstrap samples of the rows within each environment: (methods, draws, E).
 
-        All methods meet the same rows, so that differences between them are paired.
+        All methods meet the same rows, so that differences between them are paired. Samples of
+        fewer than `LEAST_ROWS` rows say nothing of how much errors vary, and are NaN.
         """
-        errors = np.empty((len(methods), n_bootstrap, len(tables)))
+        errors = np.full((len(methods), n_bootstrap, len(tables)), np.nan)
         for e, table in enumerate(tables):
+            if len(table.y) < LEAST_ROWS:
+                continue
             rng = numpy_generator(seed, "rows", table.name)
             y, columns = np.asarray(table.y), np.stack([m[table.name] for m in methods])
             draws = (rng.integers(0, len(y), len(y)) for _ in range(n_bootstrap))

@@ -111,6 +111,8 @@ def _name(difference: Difference) -> str:
 def _describe(summary: str, found: Interval, level: float) -> str:
     """A difference with its interval, as a gain of the better one where there is one."""
     value, low, high = found
+    if np.isnan(low):
+        return f"{summary} differs by {signed(value)}, with too few rows for an interval"
     if not found.sign:
         ends = f"{signed(low)} to {signed(high)}"
         return f"{summary} differs by {signed(value)}, {percent(level)} interval {ends}"
