@@ -274,7 +274,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def check_has_columns(self, names: list[Any]) -> None:
         """Raise an error if a table lacks a column that was used in training."""
-        if lacking := [name for name in self.used_columns if name not in set(names)]:
+        present = set(names)
+        if lacking := [name for name in self.used_columns if name not in present]:
             raise InputError(
                 f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
                 f"It has: {messages.listed(names)}. {messages.nearest(lacking[0], names)}"

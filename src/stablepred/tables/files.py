@@ -82,11 +82,11 @@ class TableFile:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """The rows as Arrow batches."""
         names = list(self.columns if columns is None else columns)
+        indices = {name: k for k, name in enumerate(self.columns)}
         for name in names:
-            if name not in self.columns:
+            if name not in indices:
                 raise unknown_column(name, self.columns, f"{self.path}: column")
-        chosen = [self.columns.index(name) for name in names]
-        for arrays in self._read(chosen):
+        for arrays in self._read([indices[name] for name in names]):
             yield pa.record_batch(arrays, names=names)
 
     def _read(self, indices: list[int]) -> Iterator[list[Any]]:
