@@ -76,7 +76,7 @@ def _show(errors: Any, environments: int, by: str | None) -> None:
     short = errors.rename(columns={"constant": "const."})
     references = list(short.columns[6:])
     rows, size = [], math.floor(math.log10(max(1e-9, errors["error"].max())))
-    form = ".2e" if size < -2 else f".{3 if size < 1 else max(0, 2 - size)}f"
+    form = ".1e" if size < -2 else f".{3 if size < 1 else max(0, 2 - size)}f"
     for k, (name, row) in enumerate(short.iterrows()):
         single = k < environments
         parts = f"{{rows:,.0f}}|{{rate:{form}}}|{{predicted:{form}}}" if single else "||"
