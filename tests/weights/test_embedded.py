@@ -50,6 +50,12 @@ def scale_of(phi, mass):
     return embedding_scale(sample_of(torch.zeros(len(phi), 1), mass, mass), phi)
 
 
+@pytest.fixture(autouse=True, params=[0, 100])
+def compared(request, monkeypatch):
+    """Treatments one after the other, as on a processor, or some together, as on a GPU."""
+    monkeypatch.setitem(embedded.COMPARED, "cpu", request.param)
+
+
 # --- the loss is that of the paper ---
 
 

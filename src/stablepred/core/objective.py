@@ -157,8 +157,8 @@ class NetworkLoss:
         loss = self.v @ self.outcome.losses(scores, y)
         loss += slopes.view(-1) @ misses.view(-1) / 2
         loss += l2 * (head.beta @ head.beta)
-        for matrix in matrices:
-            loss += network_l2 * matrix.square().sum()
+        entries = torch.cat([matrix.view(-1) for matrix in matrices])
+        loss += network_l2 * (entries @ entries)
 
         residuals = self.v * self.outcome.slopes(scores, y)  # (n,)
         gradients: list[Tensor] = []

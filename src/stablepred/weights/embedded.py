@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from stablepred.core.networks import AutoEncoder, Layer, encode_from
@@ -28,6 +29,9 @@ CHUNK = {"cpu": 1 << 13, "cuda": 1 << 21}
 SMALLEST_CHUNK = 1 << 10
 # Entries of a fixed encoder's embeddings that are computed at once where not all can be kept.
 TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
+# Rows x treatments that are compared in one operation; 0: one treatment after the other, which a
+# processor's cache prefers. On a GPU many small operations would only wait for each other.
+COMPARED = {"cpu": 0, "cuda": 1 << 25}
 
 # (rows, treatments, embeddings of those rows with that treatment's column removed)
 RemovedChunk = tuple[Tensor, Tensor, Tensor]
@@ -199,6 +203,9 @@ class FixedEncoder:
         self._phi = self._encode(self._before.sigmoid())  # (d, n)
         sizes = len(x) - self._untouched.sum(1)
         self._sizes = [int(size) for size in sizes.tolist()]  # rows that a treatment touches
+        if COMPARED[x.device.type]:  # each is as long as the longest of its block
+            for block in self._blocks(len(sizes)):
+                sizes[block] = sizes[block].max()
         # Processes that share the rows send one message per part, so all must cut in the same way.
         numbers = [int(size) * len(self._phi) for size in shards.largest(sizes).tolist()]
         room = room_to_keep(x.device) if keep_at_most is None else keep_at_most
@@ -227,11 +234,15 @@ class FixedEncoder:
             slices = self._make(part) if self._kept is None else self._kept
             one = self._compare(slices, v, sums[part], [m[part] for m in moments], part)
             compared.append(one)
-            for k, (rows, embedded) in enumerate(slices):  # those with a column removed
-                centred = 1 - one.mean[k]
-                if not self._simple:
-                    centred = self._x[part.start + k, rows] - one.mean[k]
-                gradient.index_add_(0, rows, (one.steps[k] @ embedded).mul_(centred))
+            for own, rows, embedded in slices:  # those with a column removed
+                mean = one.mean[own, None] if rows.ndim == 2 else one.mean[own]
+                centred = (1 if self._simple else self._values(part, own, rows)) - mean
+                if rows.ndim == 1:
+                    gradient.index_add_(0, rows, (one.steps[own] @ embedded).mul_(centred))
+                    continue
+                moves = (one.steps[own, None] @ embedded)[:, 0].mul_(centred)
+                # Nothing but zeros meets in a cell, so that the order of adding does not matter.
+                gradient += v.new_zeros(len(rows), len(v)).scatter_add_(1, rows, moves).sum(0)
         mean, slopes, centre, steps = (torch.cat(parts) for parts in zip(*compared, strict=True))
         constant = (steps * centre).sum(1)  # (p,)
         curvature = (steps * slopes).sum(1)
@@ -247,13 +258,14 @@ class FixedEncoder:
     ) -> "_Compared":
         """The slopes on some treatments under the row weights ``v``."""
         moved, with_x = [], []
-        for k, (rows, embedded) in enumerate(slices):
-            weights = v.index_select(0, rows)
-            moved.append(embedded @ weights)
+        for own, rows, embedded in slices:
+            weights = v[rows] if rows.ndim == 2 else v.index_select(0, rows)
+            moved.append(_products(embedded, weights))
             if not self._simple:
-                with_x.append(embedded @ (weights * self._x[part.start + k, rows]))
-        touched = torch.stack(moved)
-        products = touched if self._simple else torch.stack(with_x)
+                weights = weights * self._values(part, own, rows)
+                with_x.append(_products(embedded, weights))
+        touched = torch.cat(moved).view(sums.shape)
+        products = touched if self._simple else torch.cat(with_x).view(sums.shape)
         sums, products, weight = self._shards.totals(sums + touched, products, v.sum())
         mean, squares, varies = moments
         slopes = (products - mean[:, None] * sums) / squares[:, None] * varies[:, None]
@@ -264,7 +276,26 @@ class FixedEncoder:
         """Embeddings with the columns of some treatments removed."""
         _, rows = (self._untouched[part] == 0).nonzero(as_tuple=True)
         own = rows.split(self._sizes[part])
-        return [(rows, self._without(part.start + k, rows)) for k, rows in enumerate(own)]
+        if not COMPARED[rows.device.type]:
+            return [(k, rows, self._without(part.start + k, rows)) for k, rows in enumerate(own)]
+        made = []
+        for block in self._blocks(len(own)):
+            # The shorter ones are filled up with a row whose embedding of zeros adds nothing.
+            together = pad_sequence(list(own[block]), batch_first=True)
+            embedded = self._phi.new_zeros(len(together), len(self._phi), together.shape[1])
+            for k, rows in enumerate(own[block]):
+                embedded[k, :, : len(rows)] = self._without(part.start + block.start + k, rows)
+            made.append((block, together, embedded))
+        return made
+
+    def _blocks(self, treatments: int) -> Iterator[slice]:
+        """Treatments that are compared together."""
+        return _consecutive([len(self._before)] * treatments, COMPARED[self._x.device.type])
+
+    def _values(self, part: slice, own: int | slice, rows: Tensor) -> Tensor:
+        """x_j of the rows that some treatments of a part touch."""
+        columns = self._x[part][own]
+        return columns[rows] if rows.ndim == 1 else columns.gather(1, rows)
 
     def _without(self, j: int, rows: Tensor) -> Tensor:
         """Embeddings of these rows with the column of treatment ``j`` removed: (d, m)."""
@@ -299,8 +330,16 @@ class _Compared(NamedTuple):
     steps: Tensor  # (p, d) of the loss in the covariances
 
 
-# (some of the rows that a treatment touches: m of them, (d, m) their embeddings without it)
-_Slice = tuple[Tensor, Tensor]
+# (a treatment of a part, the m rows that it touches, (d, m) their embeddings without it);
+# or a block of k treatments, (k, m) rows, (k, d, m) embeddings
+_Slice = tuple[int | slice, Tensor, Tensor]
+
+
+def _products(embedded: Tensor, weights: Tensor) -> Tensor:
+    """Sums over the rows of a treatment (d, m) @ (m,), or of each of a block."""
+    if weights.ndim == 1:
+        return embedded @ weights
+    return (embedded @ weights[:, :, None])[:, :, 0]
 
 
 def _consecutive(numbers: list[int], most: int) -> Iterator[slice]:
