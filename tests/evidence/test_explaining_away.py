@@ -200,3 +200,21 @@ def test_the_interval_is_that_of_a_z_score():
     np.testing.assert_allclose(scores.high - scores.low, 2 * 1.96 * scores.error)
     assert ((scores.leaning >= 0) & (scores.leaning <= 1)).all()
     assert 0 <= scores.trust <= 1
+
+
+def test_on_a_large_table_the_witnesses_that_stay_on_part_of_the_rows_judge_all_rows(monkeypatch):
+    x, y = selected(6000, 0)
+    whole = ask(x, y)
+    monkeypatch.setattr(module, "MOST_WORK", 0)
+    monkeypatch.setattr(module, "LEAST_HEARD", 3000)
+    found = ask(x, y)
+    assert (found.stable == whole.stable).all()
+    np.testing.assert_allclose(found.score, whole.score, atol=0.5)
+
+
+def test_a_class_of_one_row_does_not_vanish_from_the_part(monkeypatch):
+    x, y = rng(0).integers(0, 2, (400, 4)), np.zeros(400)
+    y[7] = 1
+    monkeypatch.setattr(module, "MOST_WORK", 0)
+    monkeypatch.setattr(module, "LEAST_HEARD", 100)
+    assert np.isfinite(ask(x, y).score).all()

@@ -33,6 +33,7 @@ from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
 from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.evidence.explaining_away import MOST_WORK
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.heads.default import add_boosting, fit_base
@@ -57,8 +58,6 @@ from stablepred.weights.raw import RawBalance
 SETTINGS = Settings(
     Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
 )
-# The evidence is taken from at most so many rows, or from all on which models are compared.
-MOST_WORK = 5e8  # rows x columns^2
 
 
 @dataclass(frozen=True, eq=False)

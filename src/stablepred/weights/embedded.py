@@ -278,7 +278,7 @@ class FixedEncoder:
         own = rows.split(self._sizes[part])
         if not COMPARED[rows.device.type]:
             return [(k, rows, self._without(part.start + k, rows)) for k, rows in enumerate(own)]
-        made = []
+        made: list[_Slice] = []
         for block in self._blocks(len(own)):
             # The shorter ones are filled up with a row whose embedding of zeros adds nothing.
             together = pad_sequence(list(own[block]), batch_first=True)
