@@ -60,5 +60,8 @@ class RealStudy(Study):
 
     def page(self, records: Records, tables: Tables, pictures: Sequence[Path]) -> str:
         """Whether the claim holds, what stands behind it, and every table."""
-        head = ["# The paper's real-data experiments on public tables", f"`{self.command}`"]
-        return join(head + page_parts(tables[""], records, self.cases))
+        title = "The paper's real-data experiments on public tables"
+        title = f"{self.name}: {title}" if self.name in FIGURES else title
+        parts = [f"# {title}", f"`{self.command}`"]
+        parts += page_parts(tables[""], records, self.cases)
+        return join([*parts, *(f"![{path.stem}]({path.name})" for path in pictures)])
