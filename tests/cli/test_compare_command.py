@@ -54,6 +54,19 @@ def test_a_number_is_predicted_too(run, tmp_path):
     assert "ols" in answer.out
 
 
+def test_test_files_may_have_their_columns_in_another_order_and_others_too(run, train, tmp_path):
+    frame = pd.read_csv(train)
+    frame[frame.columns[::-1]].assign(source="there").to_csv(tmp_path / "other.csv", index=False)
+    both = (train, train, tmp_path / "other.csv", "--target", "bought", "--methods", "lr")
+    answer = run("compare", *both, "--drop", "offer", "-o", tmp_path / "out")
+    assert answer.code == 0, answer.err
+    errors = pd.read_csv(tmp_path / "out" / "errors.csv", index_col=0)
+    assert errors.loc["lr", "train.csv"] == errors.loc["lr", "other.csv"]
+    ignored = [line for line in answer.out.splitlines() if line.startswith("ignored in")]
+    assert len(ignored) == 1
+    assert ignored[0].endswith(": source")
+
+
 def test_an_interrupted_run_goes_on_in_its_folder(compared, tmp_path):
     compared(methods="lr")
     answer = compared(methods="lr,constant")

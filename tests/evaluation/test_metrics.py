@@ -49,6 +49,8 @@ def test_environments_may_be_pairs_of_features_and_outcome_by_name_or_in_a_list(
     assert named.tolist() == listed.tolist() == expected.tolist()
     assert environment_errors(model, pairs[0]).tolist() == expected.tolist()[:1]
     assert environment_errors(model, {"a": tests[0]}).index.tolist() == ["a"]
+    frame = pd.DataFrame({"X": [0, 1], "y": [1, 0]})  # columns that an environment's parts recall
+    assert environment_errors(lambda X: X["y"], (frame, [1, 0])).tolist() == [0.0]
     with pytest.raises(InputError, match=r"must be an Environment or a pair \(X, y\), but is str"):
         environment_errors(model, tests[0].X)
 

@@ -35,6 +35,7 @@ def compare(
     from stablepred._extras import require
     from stablepred.cli.tables import new_file, write_csv
     from stablepred.tables.learning import number_style
+    from stablepred.tables.messages import listed
     from stablepred.tables.target import learn_target
     from stablepred.tables.types import to_categories, to_text
 
@@ -55,7 +56,10 @@ def compare(
     if tests:
         same, others = [path.name for path in tests], {}
         for p in tests:
-            (features, column), _ = _read(p, target, None, drop, by)
+            (features, column), _ = _read(p, target, None, None)
+            if extra := [one for one in features if one not in {*X.columns, *(drop or ()), by}]:
+                say(f"ignored in {p}, not in {train}: {listed(extra)}")
+            features = features[[one for one in X.columns if one in features]]
             name = p.name if same.count(p.name) == 1 else str(p)
             others[name] = features, outcome.encode(column)
     chosen = None if methods is None else [name.strip() for name in methods.split(",")]
@@ -109,11 +113,7 @@ def _open_folder(output: Path, *, force: bool) -> Path:
 
 
 def _read(
-    path: Path,
-    target: str,
-    by: str | None,
-    drop: Sequence[str] | None,
-    left_out: str | None = None,
+    path: Path, target: str, by: str | None, drop: Sequence[str] | None
 ) -> tuple[tuple[Any, Any], Any]:
     """Features and raw outcome of a file, and the environment of every row if a column names it."""
     from stablepred.cli.tables import open_input, read, select_columns
@@ -133,4 +133,4 @@ def _read(
         labels = groups.labels
         frame, labels = frame[labels != ""], labels[labels != ""]
     y = frame[target]
-    return (frame.drop(columns=[target, *({by, left_out} & set(frame.columns))]), y), labels
+    return (frame.drop(columns=[target, *({by} & set(frame.columns))]), y), labels

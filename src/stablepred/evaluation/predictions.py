@@ -72,15 +72,20 @@ def list_tables(data: Any, name: str) -> list[PlainTable]:
     """The environments that were passed, with their names: pairs of X and y are numbered."""
     if isinstance(data, Mapping):
         return [replace(_table(one, str(key)), name=str(key)) for key, one in data.items()]
-    single = hasattr(data, "y") or (isinstance(data, tuple) and len(data) == 2)
-    if single and not (isinstance(data, tuple) and hasattr(data[0], "y")):
+    pair = isinstance(data, tuple) and len(data) == 2 and not _is_environment(data[0])
+    if pair or _is_environment(data):
         return [_table(data, name)]
     return [_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
 
 
+def _is_environment(data: Any) -> bool:
+    """Whether it has X and y, which are no columns of a frame."""
+    return hasattr(data, "X") and hasattr(data, "y") and not hasattr(data, "columns")
+
+
 def _table(data: Any, name: str) -> PlainTable:
     """An environment, or a pair of X and y, as a table."""
-    if hasattr(data, "X") and hasattr(data, "y"):
+    if _is_environment(data):
         X, y, name = data.X, data.y, str(getattr(data, "name", name))
     elif isinstance(data, tuple) and len(data) == 2:
         X, y = data
