@@ -121,7 +121,7 @@ def test_the_target_is_the_column_of_exactly_that_name(run, place):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([f"n{k}" for k in range(60)], "two values, but has 60 different values"),
+        ([f"n{k}" for k in range(60)], "has 60 different values, more than 30 classes"),
         (["no", "yes", "", "no"] * 10, "out: --skip-missing-target."),
         (["no"] * 40, "only one value: 'no'"),
     ],

@@ -118,11 +118,11 @@ def _read(
     """Features and raw outcome of a file, and the environment of every row if a column names it."""
     from stablepred.cli.tables import open_input, read, select_columns
     from stablepred.tables.groups import group_rows
-    from stablepred.tables.messages import unknown_column
+    from stablepred.tables.messages import check_known
 
     file = open_input(path)
-    if by is not None and by not in file.columns:
-        raise unknown_column(by, file.columns, f"{path}: column")
+    if by is not None:
+        check_known(by, file.columns, f"{path}: column")
     columns, dropped = select_columns(file, drop, target)
     frame = read(file, [*columns, *(name for name in dropped if name == by)])
     labels = None

@@ -21,7 +21,7 @@ from stablepred.io import atomic
 from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, listed, unknown_column
+from stablepred.tables.messages import Note, check_known, listed
 from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
 
@@ -56,14 +56,13 @@ def select_columns(
     file: TableFile, drop: Sequence[str] | None, target: str | None
 ) -> tuple[list[str], list[str]]:
     """The columns to read and those to leave out; a name that is no column may be several."""
-    if target is not None and target not in file.columns:
-        raise unknown_column(target, file.columns, "target")
+    if target is not None:
+        check_known(target, file.columns, "target")
     dropped: list[str] = []
     for entry in drop or ():
         parts = [entry] if entry in file.columns else [part.strip() for part in entry.split(",")]
         for name in parts:
-            if name not in file.columns:
-                raise unknown_column(name, file.columns, "column to drop")
+            check_known(name, file.columns, "column to drop")
         dropped += parts
     if target in dropped:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
@@ -131,8 +130,7 @@ def load_environments(
     for path in paths:
         file = open_input(path)
         for name, what in extra.items():
-            if name not in file.columns:
-                raise unknown_column(name, file.columns, f"{path}: {what}")
+            check_known(name, file.columns, f"{path}: {what}")
         model.encoder.check_has_columns(file.columns)
         say_ignored(model, file, *extra)
         frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))

@@ -16,7 +16,7 @@ from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer, halfway, tolerance_of_mean
 from stablepred.tables.arrow import nw
 from stablepred.tables.engines import open_frame
-from stablepred.tables.messages import check_columns, listed, not_two_values, unknown_column
+from stablepred.tables.messages import check_columns, check_known, listed, not_two_values
 
 SHOWN = 5  # values in a message
 
@@ -146,8 +146,7 @@ def _inspect_columns(
     names = [name for name in types if name != target] if features is None else list(features)
     checked = names if target is None else [target, *names]
     for name in checked:
-        if name not in types:
-            raise unknown_column(name, list(types), "target" if name == target else "feature")
+        check_known(name, types, "target" if name == target else "feature")
     check_columns(names)
     if target in names:
         raise InputError(f"{target!r} is the target; it cannot be a feature.")

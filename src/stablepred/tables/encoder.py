@@ -133,8 +133,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
         messages.check_columns(list(frame.columns))
         for name in self.drop:
-            if name not in frame.columns:
-                raise messages.unknown_column(name, list(frame.columns), "column to drop")
+            messages.check_known(name, frame.columns, "column to drop")
         self._check_parameters()
         if len(frame) == 0:
             raise InputError("the table has no rows.")

@@ -27,9 +27,9 @@ from stablepred.tables.arrow import arrow_csv, pa, parquet
 from stablepred.tables.messages import (
     FIRST_LINE,
     check_columns,
+    check_known,
     has_data_names,
     nearest,
-    unknown_column,
 )
 
 # Bytes of CSV text per piece; no row may be longer.
@@ -84,8 +84,7 @@ class TableFile:
         names = list(self.columns if columns is None else columns)
         indices = {name: k for k, name in enumerate(self.columns)}
         for name in names:
-            if name not in indices:
-                raise unknown_column(name, self.columns, f"{self.path}: column")
+            check_known(name, indices, f"{self.path}: column")
         for arrays in self._read([indices[name] for name in names]):
             yield pa.record_batch(arrays, names=names)
 

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,12 +29,13 @@ def repeated(names: Sequence[str]) -> list[str]:
     return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
-def unknown_column(name: str, names: Sequence[Any], what: str) -> InputError:
-    """The error for a name that is not there, with the nearest ones that are."""
-    return InputError(
-        f"{what} {name!r} is not in the table. {nearest(name, names)}The columns are: "
-        f"{listed(names)}.{' ' + FIRST_LINE if has_data_names(names) else ''}"
-    )
+def check_known(name: str, names: Collection[Any], what: str) -> None:
+    """Raise when a column is not there, and name the nearest ones that are."""
+    if name not in names:
+        raise InputError(
+            f"{what} {name!r} is not in the table. {nearest(name, names)}The columns are: "
+            f"{listed([*names])}.{' ' + FIRST_LINE if has_data_names(names) else ''}"
+        )
 
 
 def not_two_values(target: str, found: str, shown: Sequence[str], other: str = "") -> InputError:
@@ -50,12 +51,12 @@ def not_two_values(target: str, found: str, shown: Sequence[str], other: str = "
 FIRST_LINE = "The first line seems to hold data; put one with names before it."
 
 
-def has_data_names(names: Sequence[Any]) -> bool:
+def has_data_names(names: Collection[Any]) -> bool:
     """Whether the names of columns look like a row of data."""
     return sum(A_NUMBER.fullmatch(str(name)) is not None for name in names) > 1
 
 
-def nearest(name: str, names: Sequence[Any]) -> str:
+def nearest(name: str, names: Collection[Any]) -> str:
     """Ask whether one of the nearest names was meant."""
     lower = {str(other).lower(): str(other) for other in names}
     close = difflib.get_close_matches(name.lower(), lower, n=3, cutoff=0.5)

@@ -26,7 +26,7 @@ from stablepred.tables import target as outcomes
 from stablepred.tables.encoder import TableEncoder, as_frame, warn_of
 from stablepred.tables.groups import group_rows
 from stablepred.tables.learning import FEW
-from stablepred.tables.messages import Note, check_columns, listed, not_two_values, unknown_column
+from stablepred.tables.messages import Note, check_columns, check_known, listed, not_two_values
 from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Target
 from stablepred.worlds.environment import Environment
 
@@ -115,8 +115,7 @@ class TableModel:
     def environment(self, name: str, X: Any) -> Environment | PlainTable:
         """Features and outcome of a table, to evaluate ``model.estimator`` on."""
         frame = as_frame(X)
-        if self.target.name not in frame.columns:
-            raise unknown_column(self.target.name, list(frame.columns), "target")
+        check_known(self.target.name, frame.columns, "target")
         kind = PlainTable if self.typed else Environment  # which holds numbers only
         return kind(name, self._read(frame), self.target.encode(frame[self.target.name]))
 
@@ -221,8 +220,7 @@ def encode_table(
     """
     frame = as_frame(frame)
     check_columns(list(frame.columns))
-    if target not in frame.columns:
-        raise unknown_column(target, list(frame.columns), "target")
+    check_known(target, frame.columns, "target")
     if target in drop:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
     notes = []
@@ -249,9 +247,8 @@ def encode_table(
             raise not_two_values(target, found, shown, "StableClassifier")
     labels = None
     if environment is not None:
-        if environment not in frame.columns or environment == target:
-            others = [name for name in frame.columns if name != target]
-            raise unknown_column(environment, others, "column of the environments")
+        others = [name for name in frame.columns if name != target]
+        check_known(environment, others, "column of the environments")
         groups = group_rows(frame[environment])
         labels = groups.labels
         counts = [f"{name} ({int(rows.sum()):,} rows)" for name, rows in groups.rows.items()]
