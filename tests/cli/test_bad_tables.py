@@ -224,7 +224,7 @@ def test_evaluating_with_a_third_value_in_the_target(run, fitted):
         (("table.csv", "--bins", "1,2"), "--bins cuts the column that --by names"),
         (("table.csv", "--by", "x", "--bins", "1;2"), "--bins must be numbers with commas"),
         (("table.csv", "--by", "kind", "--bins", "1,2"), "holds text"),
-        (("table.csv", "table.csv", "--by", "x"), "--by cuts a single file"),
+        (("table.csv", "other.csv", "--by", "x"), "--by cuts a single file"),
         (("table.csv", "--max-stability", "0.1"), "there is only one"),
     ],
 )
