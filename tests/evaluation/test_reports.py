@@ -233,7 +233,7 @@ def test_the_stress_test_reads_as_text(train, model):
         ({"rates": (0.5,)}, "two or more"),
         ({"rates": (0.5, 1.0)}, "strictly between 0 and 1"),
         ({"error": "mse"}, "error must be one of"),
-        ({"X": np.zeros(5)}, "rows and columns"),
+        ({"X": np.zeros(5)}, "two dimensions"),
     ],
 )
 def test_bad_input_is_refused(train, model, change, message):

@@ -28,8 +28,9 @@ from stablepred.evaluation.predictions import (
     PlainTable,
     Table,
     check_columns,
-    plain_table,
+    check_outcome,
     predict_outcomes,
+    read_table,
 )
 from stablepred.exceptions import InputError
 
@@ -176,10 +177,7 @@ def explain_drop(
     if not isinstance(loss, MeanLoss):
         raise InputError(f"error must be one of {list(ERRORS)}, but is {error!r}.")
     seed = root_seed(random_state)
-    tables = [
-        plain_table(*t, n) if isinstance(t, tuple) else plain_table(t.X, t.y, t.name)
-        for t, n in ((a, "a"), (b, "b"))
-    ]
+    tables = [check_outcome(read_table(t, n)) for t, n in ((a, "a"), (b, "b"))]
     if tables[0].name == tables[1].name:
         tables = [PlainTable(f"{t.name} ({k})", t.X, t.y) for k, t in enumerate(tables, 1)]
     check_columns(tables[1], tables[0].X.columns, f"table {tables[0].name!r}")

@@ -39,43 +39,14 @@ Pair = tuple[Any, npt.ArrayLike]
 Environments = Table | Pair | Iterable[Table | Pair] | Mapping[str, Table | Pair]
 
 
-def plain_table(X: Any, y: npt.ArrayLike, name: str = "table") -> PlainTable:
-    """Make a table from a frame of any kind or an array, and an outcome that is not constant."""
-    if hasattr(X, "to_pandas"):  # polars, pyarrow
-        X = X.to_pandas()
-    if not isinstance(X, pd.DataFrame):
-        x = np.asarray(X)
-        if x.ndim != 2 or len(x) == 0:
-            raise InputError(f"X must have rows and columns, but has shape {x.shape}.")
-        X = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
-    outcome = np.asarray(y)
-    if outcome.shape != (len(X),):
-        raise InputError(
-            f"y must be one column with a value for each of the {len(X)} rows of X, but has "
-            f"shape {outcome.shape}."
-        )
-    values = np.unique(outcome).tolist()
-    if len(values) < 2:
-        raise InputError(f"y must have both classes, but is always {outcome[0]}.")
-    if set(values) <= {0, 1}:
-        return PlainTable(name, X, outcome.astype(np.int64))
-    if len(values) == 2 or outcome.dtype.kind not in "iuf" or not np.isfinite(outcome).all():
-        found = f"has other values (e.g. {values[:4]})"
-        raise InputError(
-            f"y must be 0/1 or finite numbers, but {found}. Recode it; of two classes the positive "
-            "one as 1."
-        )
-    return PlainTable(name, X, outcome.astype(np.float64))
-
-
 def list_tables(data: Any, name: str) -> list[PlainTable]:
     """The environments that were passed, with their names: pairs of X and y are numbered."""
     if isinstance(data, Mapping):
-        return [replace(_table(one, str(key)), name=str(key)) for key, one in data.items()]
+        return [replace(read_table(one, str(key)), name=str(key)) for key, one in data.items()]
     pair = isinstance(data, tuple) and len(data) == 2 and not _is_environment(data[0])
     if pair or _is_environment(data):
-        return [_table(data, name)]
-    return [_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
+        return [read_table(data, name)]
+    return [read_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
 
 
 def _is_environment(data: Any) -> bool:
@@ -83,7 +54,7 @@ def _is_environment(data: Any) -> bool:
     return hasattr(data, "X") and hasattr(data, "y") and not hasattr(data, "columns")
 
 
-def _table(data: Any, name: str) -> PlainTable:
+def read_table(data: Any, name: str = "table") -> PlainTable:
     """An environment, or a pair of X and y, as a table."""
     if _is_environment(data):
         X, y, name = data.X, data.y, str(getattr(data, "name", name))
@@ -105,6 +76,21 @@ def _table(data: Any, name: str) -> PlainTable:
             f"y of {name} is missing in {int(pd.isna(outcome).sum())} rows; drop them."
         )
     return PlainTable(name, frame.reset_index(drop=True), outcome)
+
+
+def check_outcome(table: PlainTable) -> PlainTable:
+    """The table with its outcome as 0/1 or numbers; it must not be constant."""
+    y, values = table.y, np.unique(table.y).tolist()
+    if len(values) < 2:
+        raise InputError(f"y must have both classes, but is always {y[0]}.")
+    if set(values) <= {0, 1}:
+        return replace(table, y=y.astype(np.int64))
+    if len(values) == 2 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
+        raise InputError(
+            f"y must be 0/1 or finite numbers, but has other values (e.g. {values[:4]}). Recode "
+            "it; of two classes the positive one as 1."
+        )
+    return replace(table, y=y.astype(np.float64))
 
 
 def is_binary(tables: Iterable[Table]) -> bool:

@@ -20,8 +20,9 @@ from stablepred.evaluation.predictions import (
     Table,
     check_columns,
     check_environments,
-    plain_table,
+    check_outcome,
     predict_outcomes,
+    read_table,
 )
 from stablepred.evaluation.references import References, fit_references
 from stablepred.evaluation.stress import first_lines, rank_breakers
@@ -257,12 +258,12 @@ def _label_methods(
 
 def _check_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
     """The training environment, checked; its features may be of any kind."""
-    X, y, name = (*train, "train") if isinstance(train, tuple) else (train.X, train.y, train.name)
-    if not hasattr(X, "columns"):
-        X = pd.DataFrame(np.asarray(X), columns=like.X.columns)
+    if isinstance(train, tuple) and not hasattr(train[0], "columns"):
+        train = pd.DataFrame(np.asarray(train[0]), columns=like.X.columns), train[1]
     try:
-        table = plain_table(X, y, name)
+        table = check_outcome(read_table(train, "train"))
     except InputError as error:
+        name = getattr(train, "name", "train")
         raise InputError(f"train ({name!r}) cannot be used: {error}") from None
     check_columns(table, like.X.columns, f"environment {like.name!r}")
     return table

@@ -25,9 +25,10 @@ from stablepred.evaluation.predictions import (
     FloatArray,
     PlainTable,
     Table,
+    check_outcome,
     is_binary,
-    plain_table,
     predict_outcomes,
+    read_table,
 )
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
@@ -160,7 +161,8 @@ def stress_test(
     'V12'
     """
     started = time.perf_counter()
-    table, metric, seed = plain_table(X, y), Metric.of(error), root_seed(random_state)
+    table, metric = check_outcome(read_table((X, y))), Metric.of(error)
+    seed = root_seed(random_state)
     high = (table.y > (0 if is_binary([table]) else np.median(table.y))).astype(np.float64)
     chosen = list(table.X.columns) if features is None else list(features)
     unknown = [name for name in chosen if name not in table.X.columns]
