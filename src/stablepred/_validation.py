@@ -61,7 +61,10 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
             estimator, X, *outcome, **{"dtype": np.float64, "order": "C"} | options
         )
     except (ValueError, TypeError) as error:
-        text, dates = _text_columns(X), _date_columns(X)
+        columns = {name: np.asarray(X[name]) for name in getattr(X, "columns", ())}
+        dates = [repr(name) for name, column in columns.items() if column.dtype.kind in "mM"]
+        texts = {name: [v for v in c.tolist() if isinstance(v, str)] for name, c in columns.items()}
+        text = [f"{name!r} (e.g. {found[0]!r})" for name, found in texts.items() if found]
         if dates:
             raise InputError(
                 f"features must be numbers, but dates were found in {', '.join(dates)}. Replace "
@@ -82,22 +85,6 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
             f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
             "columns first, for example with stablepred.data.TableEncoder."
         ) from error
-
-
-def _text_columns(X: Any) -> list[str]:
-    """Columns of a frame that hold text, each with an example."""
-    found = []
-    for name in getattr(X, "columns", ()):
-        texts = [value for value in np.asarray(X[name]).tolist() if isinstance(value, str)]
-        if texts:
-            found.append(f"{name!r} (e.g. {texts[0]!r})")
-    return found
-
-
-def _date_columns(X: Any) -> list[str]:
-    """Columns of a frame that hold dates."""
-    columns = getattr(X, "columns", ())
-    return [repr(name) for name in columns if np.asarray(X[name][:1]).dtype.kind in "mM"]
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
@@ -198,13 +185,8 @@ def check_checkpoint(path: Any) -> None:
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user's code that led here."""
-    warnings.warn(message, category, stacklevel=_levels_to_user())
-
-
-def _levels_to_user() -> int:
-    """Frames from the caller of ``warnings.warn`` up to the first one outside this package."""
-    level, frame = 1, sys._getframe(1)
+    """Warn at the line of the user's code that led here, the first one outside this package."""
+    level, frame = 1, sys._getframe()
     while frame is not None and "stablepred" in frame.f_globals.get("__name__", ""):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level
+    warnings.warn(message, category, stacklevel=level)

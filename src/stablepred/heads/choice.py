@@ -35,27 +35,13 @@ STABILITY_WEIGHT = 5.0
 @storable
 @dataclass(frozen=True)
 class Recipe:
-    """One way to fit the head.
+    """One way to fit the head."""
 
-    Attributes
-    ----------
-    l1 : float
-        The lasso penalty, lambda 5.
-    refit : False or "weighted"
-        Whether the model is fitted again, under the balancing weights.
-    only_stable : bool
-        Whether it is fitted without the features that are called noisy.
-    temper : float
-        The power of the balancing weights, in (0, 1].
-    network_l2 : float
-        The factor of a refitted network's lambda 7.
-    """
-
-    l1: float
-    refit: bool | str
-    only_stable: bool
-    temper: float = 1.0
-    network_l2: float = 1.0
+    l1: float  # the lasso penalty, lambda 5
+    refit: bool | str  # whether the model is fitted again under the weights: "weighted" or False
+    only_stable: bool  # whether it is fitted without the features that are called noisy
+    temper: float = 1.0  # the power of the balancing weights, in (0, 1]
+    network_l2: float = 1.0  # the factor of a refitted network's lambda 7
 
     def check_stored(self) -> None:
         """Refuse a recipe that no fit would produce."""

@@ -4,15 +4,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any, Self
 
-import numpy as np
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from stablepred._random import RandomState, torch_generator
-from stablepred._validation import check_one_of
+from stablepred._validation import check_at_least, check_one_of
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
@@ -257,13 +255,10 @@ def _check_frozen(frozen: Any) -> None:
         return
     if not isinstance(plan, FrozenWeights):
         raise InputError(f"frozen must be a FrozenWeights, a dict or None, but is {frozen!r}.")
-    for name, least in {"after": 1, "bias_bound": 0, "network_bound": 0}.items():
-        kind, value = Integral if name == "after" else Real, getattr(plan, name)
-        sound = isinstance(value, kind) and not isinstance(value, bool)
-        if value is not None and not (sound and least <= value < np.inf):
-            number = "an integer" if kind is Integral else "a finite number"
-            raise InputError(
-                f"{name} of frozen must be {number} of at least {least}, or None, but is {value!r}."
-            )
-    if not isinstance(plan.reduced, bool):
-        raise InputError(f"reduced of frozen must be True or False, but is {plan.reduced!r}.")
+    try:
+        for name, least in {"after": 1, "bias_bound": 0, "network_bound": 0}.items():
+            if getattr(plan, name) is not None:
+                check_at_least(plan, name, least, integer=name == "after")
+        check_one_of(plan, "reduced", (True, False))
+    except InputError as error:
+        raise InputError(f"of frozen, {error}") from None
