@@ -70,14 +70,14 @@ def demo(
 
 def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], list[str]]:
     """The fitted models, how long each took, and what there is to say about them."""
-    from stablepred.cli.estimators import METHODS
+    from stablepred.cli.estimators import make_estimator
 
     models, seconds, remarks = {}, {}, []
     for method, name in NAMES.items():
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, working(f"fitting {name}"):
             warnings.simplefilter("always")
-            models[name] = METHODS[method](seed).fit(train.X, train.y)
+            models[name] = make_estimator(method, seed).fit(train.X, train.y)
         seconds[name] = f"{time.perf_counter() - started:.1f}"
         report = getattr(models[name], "balance_report_", None)
         if report is not None and method != "dlr":

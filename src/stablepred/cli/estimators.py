@@ -1,24 +1,18 @@
-"""The methods of the command line by name, and how their parameters are set."""
+"""The methods of the command line, and how their parameters are set."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sklearn.linear_model import LogisticRegression
-
-import stablepred as sp
+from stablepred.baselines.methods import CLASSIFIERS
 from stablepred.cli.options import Method
 from stablepred.cli.screen import parse_value
 from stablepred.exceptions import InputError
 from stablepred.tables.messages import nearest
 
-METHODS: dict[Method, Callable[[int], Any]] = {
-    "stable": lambda seed: sp.StableClassifier(random_state=seed),
-    "lr": lambda seed: LogisticRegression(),
-    "dlr": lambda seed: sp.DLRClassifier(random_state=seed),
-    "gbr": lambda seed: sp.GBRClassifier(random_state=seed),
-    "dgbr": lambda seed: sp.DGBRClassifier(random_state=seed),
-    "dgbr-paper": lambda seed: sp.DGBRClassifier.from_paper(random_state=seed),
-}
+
+def make_estimator(method: Method, seed: int) -> Any:
+    """The method as ``compare`` knows it."""
+    return CLASSIFIERS[method.replace("-", "_")](seed)
 
 
 def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
@@ -40,8 +34,7 @@ def parameter_options(estimator: Any, *others: Method) -> dict[str, str]:
     """For each parameter the option that sets it, of other methods too."""
     found: dict[str, str] = {}
     for method in reversed(others):
-        found |= dict.fromkeys(
-            METHODS[method](0).get_params(deep=False), f"--method {method} --set"
-        )
+        names = make_estimator(method, 0).get_params(deep=False)
+        found |= dict.fromkeys(names, f"--method {method} --set")
     found |= dict.fromkeys(estimator.get_params(deep=False), "--set")
     return {name: found[name] for name in found if name not in ("checkpoint", "estimator")}

@@ -39,7 +39,7 @@ def fit(
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
     from stablepred import StableRegressor
-    from stablepred.cli.estimators import METHODS, parameter_options, set_parameters
+    from stablepred.cli.estimators import make_estimator, parameter_options, set_parameters
     from stablepred.cli.tables import open_input, read, select_columns
     from stablepred.io.checkpoint import KeptFile
     from stablepred.tables.table_model import check_model_folder, encode_table
@@ -53,7 +53,7 @@ def fit(
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
     check_model_folder(output, force=force)
-    estimator = METHODS[method](seed)
+    estimator = make_estimator(method, seed)
     set_parameters(estimator, settings or [])
     checkpoint = output.resolve().with_name(f"{output.resolve().name}.checkpoint")
     if "checkpoint" in estimator.get_params(deep=False):
