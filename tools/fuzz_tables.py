@@ -201,8 +201,8 @@ def as_markdown(kept: dict[str, Any]) -> str:
         "",
         "Refused: by an `InputError`. Loaded: the columns that were announced, the same rows in "
         "pieces as at once, and in a text file the fields that Python's own csv module finds. "
-        "Every fourth table was encoded as well, as for a fit: into features that are 0 or 1, or "
-        "refused by an `InputError`.",
+        "Every fourth table was encoded as well, as for a fit: into finite features, or refused by "
+        "an `InputError`.",
         "",
         f"Longest time to read a file: {kept['longest_seconds']:.2f} s of processor time. Most "
         f"memory beyond {kept['factor']} times the size of the file: "

@@ -7,6 +7,7 @@ known by the seed of its generator.
 import decimal
 import gzip
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -158,13 +159,26 @@ def _mixed_types(rng: Generator, rows: Rows) -> None:
         row[place : place + 1] = [word]
 
 
+def _other_decimals(rng: Generator, rows: Rows) -> None:
+    """Decimal points and commas change places, or thousands get marks, in part of a column."""
+    place, share = int(rng.integers(len(rows[0]))), pick(rng, (0.1, 0.5, 1.0))
+    mark, exchanged = pick(rng, (",", ".", "'", " ")), rng.random() < 0.5
+    for row in rows[1:]:
+        if place < len(row) and rng.random() < share:
+            field = row[place]
+            if exchanged:
+                row[place] = field.translate(str.maketrans(".,", ",."))
+            else:
+                row[place] = re.sub(r"^(\d+)(\d{3})", rf"\1{mark}\2", field)
+
+
 def _no_rows(rng: Generator, rows: Rows) -> None:
     del rows[int(rng.integers(2)) :]
 
 
 KNOWING: tuple[Callable[[Generator, Rows], None], ...] = (
     *(_odd_field, _odd_field, _odd_column, _odd_column, _odd_names, _odd_names, _ragged),
-    *(_long_field, _many_columns, _mixed_types, _no_rows),
+    *(_long_field, _many_columns, _mixed_types, _no_rows, _other_decimals, _other_decimals),
 )
 
 

@@ -1,0 +1,218 @@
+"""Interrupt, end and kill every command that writes, at random moments, and look at what is left.
+
+    python tools/kill_commands.py --kills 50 --seed 0
+
+Each run is a process of its own, in a folder of its own, half of them over an older output with
+``--force``. At a random moment it gets SIGINT, SIGTERM or SIGKILL in turn. Then every output must
+be the older one or a whole new one, or not be there; and unless it was killed, no temporary file
+may be left. What was found goes to ``results/trust/kill-commands.json`` and ``.md``.
+"""
+
+import argparse
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import stablepred
+
+TRUST = Path(__file__).parent.parent / "results" / "trust"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+TARGET = ("--target", "y")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "fit": ("fit", "table.csv", *TARGET, "--method", "gbr", "--cv", "0", "-o", "out"),
+    "predict": ("predict", "model", "table.csv", "-o", "out.csv"),
+    "evaluate": ("evaluate", "model", "table.csv", "--by", "g", "-o", "out.csv"),
+    "stress": ("stress", "model", "table.csv", "-o", "out.csv"),
+    "weights": ("weights", "table.csv", *TARGET, "-o", "out.csv"),
+    "report": ("report", "model", "table.csv", "--by", "g", "-o", "out.html"),
+    "compare": ("compare", "table.csv", "other.csv", *TARGET, "--methods", "lr,gbr", "-o", "out"),
+    "demo": ("demo", "--rows", "200", "--test-rows", "200", "--output", "out"),
+}
+OLD = "an older output\n"
+
+
+def run(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    """Start a command in a folder."""
+    command = [sys.executable, "-m", "stablepred", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+
+
+def prepare(folder: Path) -> None:
+    """Two tables and a model, in a folder to copy."""
+    rng = np.random.default_rng(0)
+    for name, n in (("table.csv", 3000), ("other.csv", 200)):
+        x = rng.normal(size=(n, 4))
+        y = (x[:, 0] + rng.normal(size=n) > 0).astype(int)
+        frame = pd.DataFrame(x, columns=list("abcd"))
+        frame.assign(g=rng.choice(["n", "s"], n), y=y).to_csv(folder / name, index=False)
+    fit = ("fit", "table.csv", *TARGET, "--drop", "g", "--method", "lr", "--cv", "0", "-o", "model")
+    assert run(folder, *fit).wait() == 0
+
+
+def write_old(name: str, folder: Path) -> None:
+    """An output of an earlier run."""
+    output = folder / COMMANDS[name][-1]
+    if name == "fit":
+        shutil.copytree(folder / "model", output)
+    elif not output.suffix:
+        output.mkdir()
+        for part in ("errors.csv", "comparison.csv", "report.html", "errors.png"):
+            (output / part).write_text(OLD)
+    else:
+        output.write_text(OLD)
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a file is an older one, or comes to its end."""
+    content = path.read_bytes()
+    if content == OLD.encode():
+        return True
+    if path.suffix == ".html":
+        return content.rstrip().endswith(b"</html>")
+    if path.suffix == ".png":
+        return b"IEND" in content[-12:]
+    if path.suffix in (".json", ".jsonl"):
+        lines = [content] if path.suffix == ".json" else content.splitlines()
+        return all(isinstance(json.loads(line), dict) for line in lines)
+    return content.endswith(b"\n") and len(set(map(len, pd.read_csv(path).to_numpy()))) == 1
+
+
+def judge(name: str, folder: Path, how: signal.Signals, files: dict[str, int]) -> str:
+    """What is wrong with what is left, or nothing."""
+    output = folder / COMMANDS[name][-1]
+    if name == "fit" and output.exists():
+        stablepred.load(output)
+    found = [p for p in [output, *output.glob("*")] if p.is_file() and p.suffix != ".safetensors"]
+    for path in found:
+        if not is_whole(path):
+            return f"{path.name} is not whole"
+        if path.suffix == ".csv" and path.read_text() != OLD:
+            lines = path.read_text().count("\n")
+            if files.setdefault(f"{name} {path.name}", lines) != lines:
+                return f"{path.name} has {lines} lines"
+    left = [p.name for p in folder.rglob(".stablepred-*")]
+    return f"left behind: {left}" if left and how != signal.SIGKILL else ""
+
+
+def kill(name: str, sound: Path, number: int, seed: int, seconds: float) -> dict[str, Any]:
+    """Run a command in a copy of a folder until it gets a signal; what was seen then."""
+    rng = np.random.default_rng([seed, list(COMMANDS).index(name), number])
+    how, older = SIGNALS[number % 3], bool(rng.random() < 0.5)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "run")
+        shutil.copytree(sound, folder)
+        options = ("--force",) if older and name != "demo" else ()
+        if older:
+            write_old(name, folder)
+        process = run(folder, *COMMANDS[name], *options)
+        moment = rng.uniform(0.1, 1.0) * seconds
+        time.sleep(moment)
+        process.send_signal(how)
+        _, errors = process.communicate()
+        lines: dict[str, int] = {}
+        try:
+            wrong = judge(name, folder, how, lines)
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        left = len(list(folder.rglob(".stablepred-*")))
+        return {
+            "signal": how.name,
+            "older": older,
+            "code": process.returncode,
+            "written": bool(lines) or (folder / COMMANDS[name][-1]).exists(),
+            "left": left,
+            "moment": round(moment / seconds, 3),
+            "last_line": (errors.splitlines() or [""])[-1][:200],
+            "lines": lines,
+            "wrong": wrong,
+        }
+
+
+def as_markdown(kept: dict[str, Any]) -> str:
+    """The record as a page."""
+    rows = []
+    for name, runs in kept["commands"].items():
+        codes = Counter("by the signal" if one["code"] < 0 else one["code"] for one in runs)
+        shown = ", ".join(f"{code}: {times}" for code, times in sorted(codes.items(), key=str))
+        left = sum(one["left"] > 0 for one in runs)
+        wrong = sum(bool(one["wrong"]) for one in runs)
+        rows.append(f"| {name} | {len(runs)} | {shown} | {left} | {wrong} |")
+    return "\n".join(
+        [
+            "# Commands that were killed",
+            "",
+            f"Commands of stablepred {kept['stablepred']} that write, ended at random moments:",
+            "",
+            f"    {kept['command']}",
+            "",
+            "SIGINT, SIGTERM and SIGKILL in turn; about half of the runs replace an older output.",
+            "Wrong is an output that is neither the older one nor a whole new one, or a temporary",
+            "file that is left though the process was not killed (SIGKILL may leave one).",
+            "",
+            "| command | runs | exit codes | SIGKILL left a temporary file | wrong |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def main() -> None:
+    """Run, and write the record; exit with 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description="Kill commands at random moments.")
+    parser.add_argument("--kills", type=int, default=50, help="of every command")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
+    parser.add_argument("--output", type=Path, default=TRUST)
+    options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    kept: dict[str, Any] = {
+        "command": f"python tools/kill_commands.py --kills {options.kills} --seed {options.seed}",
+        "stablepred": stablepred.__version__,
+        "commands": {},
+    }
+    options.output.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as temporary:
+        sound = Path(temporary, "sound")
+        sound.mkdir()
+        prepare(sound)
+        for name in options.only:
+            lines: dict[str, int] = {}
+            runs = kept["commands"][name] = []
+            seconds = measure(name, sound)
+            for number in range(options.kills):
+                runs.append(one := kill(name, sound, number, options.seed, seconds))
+                for part, found in one.pop("lines").items():
+                    if lines.setdefault(part, found) != found:
+                        one["wrong"] = f"{part} has {found} lines, elsewhere {lines[part]}"
+            print(name, Counter(one["wrong"] for one in runs), flush=True)
+            (options.output / "kill-commands.json").write_text(json.dumps(kept, indent=1) + "\n")
+            (options.output / "kill-commands.md").write_text(as_markdown(kept))
+    sys.exit(any(one["wrong"] for runs in kept["commands"].values() for one in runs))
+
+
+def measure(name: str, sound: Path) -> float:
+    """Seconds that a command takes when it is left in peace."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "run")
+        shutil.copytree(sound, folder)
+        started = time.perf_counter()
+        process = run(folder, *COMMANDS[name])
+        _, errors = process.communicate()
+        assert process.returncode == 0, errors
+        return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()
