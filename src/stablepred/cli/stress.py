@@ -27,11 +27,10 @@ def stress(
     from stablepred.evaluation.stress import stress_test
 
     check_file(output, force=force)
-    fitted, (rows,), *_ = load_environments(model, [table], target)
+    fitted, (features,), _, rows = load_environments(model, [table], target)
     with warnings_as_lines(), working("resampling rows for each feature"):
-        found = stress_test(
-            fitted.expected(rows.X), fitted.numbers(rows.X), rows.y, random_state=seed
-        )
+        encoded, predicted = fitted.encoder.encode(rows.X)[0], fitted.expected(features.X)
+        found = stress_test(predicted, encoded, rows.y, random_state=seed)
     write_csv(found.to_frame(), output, force=force)
     top = found.errors.head(SHOWN)
     say(f"RMSE as the rows are: {found.observed:.4f}")

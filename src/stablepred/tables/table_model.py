@@ -75,10 +75,6 @@ class TableModel:
             return self.encoder.typed(X), self.encoder.encode_array(X)[1]
         return self.encoder.encode(X)
 
-    def numbers(self, features: pd.DataFrame) -> pd.DataFrame:
-        """Such features as numbers."""
-        return self.encoder.encode(features)[0] if self.typed else features
-
     def expected(self, features: pd.DataFrame) -> FloatArray:
         """Of such features the probability of 1, those of all classes, or the expected number."""
         with warnings.catch_warnings():
