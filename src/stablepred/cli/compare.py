@@ -99,13 +99,11 @@ def compare(
 
 def _open_folder(output: Path, *, force: bool) -> Path:
     """Make the folder, or go on in the one of an earlier run; the path of its records."""
-    from stablepred.exceptions import InputError
-
     records = output / RECORDS
     if output.exists() and not output.is_dir():
-        raise InputError(f"{output} is a file. Name a folder.")
+        raise options.UsageError(f"{output} is a file. Name a folder.")
     if output.exists() and any(output.iterdir()) and not records.exists() and not force:
-        raise InputError(
+        raise options.UsageError(
             f"{output} is not empty. Name another folder, or write there with --force."
         )
     output.mkdir(parents=True, exist_ok=True)
