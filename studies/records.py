@@ -20,7 +20,7 @@ def run_missing(
     jobs: int = 1,
 ) -> None:
     """Compute and record what is not recorded yet, with a progress bar on a terminal."""
-    todo = records.missing(definitions)
+    todo = [definition for definition in definitions if definition not in records]
     console = Console(stderr=True)
     # Results come as they are done; with one job, in order and in this process.
     tasks = (delayed(_with_definition)(compute, definition) for definition in todo)

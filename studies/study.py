@@ -77,7 +77,7 @@ class Study(ABC):
     def reproduce(self, folder: Path, jobs: int = 1) -> list[Path]:
         """Run what is not recorded yet, then write everything; return the paths."""
         records = Records(folder / "records.jsonl")
-        self.prepare(records.missing(self.definitions))
+        self.prepare([one for one in self.definitions if one not in records])
         compute = partial(compute_case, type(self).run)
         run_missing(self.definitions, compute, records, title=self.name, jobs=jobs)
         return [records.path, *self.write(records, folder)]

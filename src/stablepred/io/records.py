@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,10 +59,6 @@ class Records:
 
     def __getitem__(self, definition: Definition) -> Result:
         return self._results[definition_key(definition)]
-
-    def missing(self, definitions: Sequence[Any]) -> list[Any]:
-        """Those definitions that have no record yet, in order."""
-        return [definition for definition in definitions if definition not in self]
 
     def add(self, definition: Definition, result: Result) -> None:
         """Append a record; it is on the disk when this returns."""
