@@ -11,15 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from stablepred._validation import FloatArray, validate
 from stablepred.baselines.minimax import Fit
+from stablepred.io import values
 from stablepred.io.save import save_method
-from stablepred.io.values import (
-    check_finite_sums,
-    check_fitted_names,
-    is_fitted,
-    labels,
-    n_features,
-    numbers,
-)
 
 FITTED = ("coef_", "intercept_", "objective_", "n_iter_", "converged_")
 
@@ -60,12 +53,12 @@ class LinearClassifier(ClassifierMixin):
     def check_stored(self) -> None:
         """Raise ValueError unless the model is sound."""
         self._check_parameters()
-        if is_fitted(self):
-            check_fitted_names(self, "classes_", *FITTED)
-            if len(labels(self)) != 2:
+        if values.is_fitted(self):
+            values.check_fitted_names(self, "classes_", *FITTED)
+            if len(values.labels(self)) != 2:
                 raise ValueError("classes_ must be two labels")
-            coef = numbers(self, "coef_", (1, n_features(self)))
-            check_finite_sums("coef_", coef, numbers(self, "intercept_", (1,)))
+            coef = values.numbers(self, "coef_", (1, values.n_features(self)))
+            values.check_finite_sums("coef_", coef, values.numbers(self, "intercept_", (1,)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +81,7 @@ class LinearRegressor(RegressorMixin):
     def check_stored(self) -> None:
         """Raise ValueError unless the model is sound."""
         self._check_parameters()
-        if is_fitted(self):
-            check_fitted_names(self, *FITTED)
-            coef = numbers(self, "coef_", (n_features(self),))
-            check_finite_sums("coef_", coef, np.array(self.intercept_))
+        if values.is_fitted(self):
+            values.check_fitted_names(self, *FITTED)
+            coef = values.numbers(self, "coef_", (values.n_features(self),))
+            values.check_finite_sums("coef_", coef, np.array(self.intercept_))
