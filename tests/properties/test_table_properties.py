@@ -12,8 +12,9 @@ import pyarrow.parquet as parquet
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
-from stablepred.data import TableEncoder, read_table
+from stablepred.data import TableEncoder, fit_table, read_table
 from stablepred.exceptions import InputError
 
 TOOLS = Path(__file__).parents[2] / "tools"
@@ -149,6 +150,30 @@ def test_a_table_has_the_same_features_in_every_file_or_is_refused_by_name(
         if ("point", "comma") not in zip_styles(encoder, own):
             same_features(encoder.transform(other), expected, how)
             same_features(own.transform(frame), expected, how)
+
+
+@settings(SAME_FOLDER, max_examples=3, deadline=None)
+@given(st.lists(ROW, min_size=2, max_size=8))
+def test_a_table_gives_the_same_model_and_predictions_in_every_file_or_is_refused(tmp_path, rows):
+    frame = pd.DataFrame(rows * 12, columns=["float", "integer", "decimal", "word", "truth"])
+    frame["truth"] = frame["truth"].astype(object)
+    frame["y"] = ["no", "no", "yes"] * (len(frame) // 3)
+
+    def fitted(table):
+        try:
+            return fit_table(table, "y", LogisticRegression())
+        except InputError:
+            return None
+
+    model = fitted(frame)
+    assume(model is not None)
+    expected = model.predict_proba(frame)
+    for how, read in in_all_forms(frame, tmp_path / "table"):
+        other = read()
+        if (again := fitted(other)) is not None:
+            found = again.predict_proba(other)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9, err_msg=str(how))
+            assert again.target == model.target
 
 
 def same_features(found, expected, how):
