@@ -2,7 +2,7 @@
 
     python tools/kill_commands.py --kills 50 --seed 0
 
-Each run is a process of its own, in a folder of its own, half of them over an older output with
+Each run is a process and a folder of its own, half of them over an older output with
 ``--force``. At a random moment it gets SIGINT, SIGTERM or SIGKILL in turn. Then every output must
 be the older one or a whole new one, or not be there; and unless it was killed, no temporary file
 may be left. What was found goes to ``results/trust/kill-commands.json`` and ``.md``.
@@ -10,13 +10,15 @@ may be left. What was found goes to ``results/trust/kill-commands.json`` and ``.
 
 import argparse
 import json
+import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 import stablepred
+from stablepred.__main__ import main as main_of_stablepred
 
 TRUST = Path(__file__).parent.parent / "results" / "trust"
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
@@ -41,11 +44,42 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 OLD = "an older output\n"
 
 
-def run(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """Start a command in a folder."""
-    command = [sys.executable, "-m", "stablepred", *arguments]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True)
+class Run:
+    """A command in a folder, as a fork of this process, which has imported all that it needs."""
+
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        self.folder, self.pid = folder, os.fork()
+        if self.pid == 0:
+            os._exit(self._work(arguments))
+
+    def _work(self, arguments: tuple[str, ...]) -> int:
+        os.chdir(self.folder)
+        with open(".said", "w") as said:
+            for stream in (1, 2):
+                os.dup2(said.fileno(), stream)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            sys.argv = ["stablepred", *arguments]
+            try:
+                main_of_stablepred()
+            except SystemExit as end:
+                return int(end.code or 0)
+            except BaseException:
+                traceback.print_exc()
+                return 1
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+        return 0
+
+    def wait(self) -> int:
+        """The exit code; of a signal its number below zero."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def said(self) -> str:
+        """What was printed; the file goes."""
+        content = (self.folder / ".said").read_text() if (self.folder / ".said").exists() else ""
+        (self.folder / ".said").unlink(missing_ok=True)
+        return content
 
 
 def prepare(folder: Path) -> None:
@@ -57,7 +91,9 @@ def prepare(folder: Path) -> None:
         frame = pd.DataFrame(x, columns=list("abcd"))
         frame.assign(g=rng.choice(["n", "s"], n), y=y).to_csv(folder / name, index=False)
     fit = ("fit", "table.csv", *TARGET, "--drop", "g", "--method", "lr", "--cv", "0", "-o", "model")
-    assert run(folder, *fit).wait() == 0
+    done = Run(folder, *fit)
+    assert done.wait() == 0, done.said()
+    done.said()
 
 
 def write_old(name: str, folder: Path) -> None:
@@ -115,11 +151,11 @@ def kill(name: str, sound: Path, number: int, seed: int, seconds: float) -> dict
         options = ("--force",) if older and name != "demo" else ()
         if older:
             write_old(name, folder)
-        process = run(folder, *COMMANDS[name], *options)
-        moment = rng.uniform(0.1, 1.0) * seconds
+        process = Run(folder, *COMMANDS[name], *options)
+        moment = rng.uniform(0.0, 1.0) * seconds
         time.sleep(moment)
-        process.send_signal(how)
-        _, errors = process.communicate()
+        os.kill(process.pid, how)
+        code, said = process.wait(), process.said()
         lines: dict[str, int] = {}
         try:
             wrong = judge(name, folder, how, lines)
@@ -129,11 +165,11 @@ def kill(name: str, sound: Path, number: int, seed: int, seconds: float) -> dict
         return {
             "signal": how.name,
             "older": older,
-            "code": process.returncode,
+            "code": code,
             "written": bool(lines) or (folder / COMMANDS[name][-1]).exists(),
             "left": left,
             "moment": round(moment / seconds, 3),
-            "last_line": (errors.splitlines() or [""])[-1][:200],
+            "last_line": (said.splitlines() or [""])[-1][:200],
             "lines": lines,
             "wrong": wrong,
         }
@@ -176,7 +212,12 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS))
     parser.add_argument("--output", type=Path, default=TRUST)
     options = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    for name in ("torch", "sklearn.ensemble", "matplotlib.figure", "jinja2", "rich.progress"):
+        import_module(name)
+    for name in (*COMMANDS, "tables", "estimators"):
+        import_module(f"stablepred.cli.{name}")
+    for name in stablepred.__all__:
+        getattr(stablepred, name)
     kept: dict[str, Any] = {
         "command": f"python tools/kill_commands.py --kills {options.kills} --seed {options.seed}",
         "stablepred": stablepred.__version__,
@@ -208,9 +249,8 @@ def measure(name: str, sound: Path) -> float:
         folder = Path(temporary, "run")
         shutil.copytree(sound, folder)
         started = time.perf_counter()
-        process = run(folder, *COMMANDS[name])
-        _, errors = process.communicate()
-        assert process.returncode == 0, errors
+        process = Run(folder, *COMMANDS[name])
+        assert process.wait() == 0, process.said()
         return time.perf_counter() - started
 
 
