@@ -6,7 +6,15 @@ import pytest
 from html_reader import HOSTILE, Weighted, make_table, read
 from sklearn.linear_model import LogisticRegression
 
-from stablepred import stability_report, stress_test
+from stablepred import (
+    DGBRClassifier,
+    DLRClassifier,
+    GBRClassifier,
+    GlobalBalancer,
+    StableClassifier,
+    stability_report,
+    stress_test,
+)
 from stablepred.html.fragments import table
 from stablepred.models.stable import Decision
 
@@ -59,3 +67,12 @@ def test_nothing_in_a_table_can_be_anything_but_text(name):
 
 def test_a_long_table_is_cut():
     assert len(cells(table(pd.DataFrame({"value": range(500)}), "Many."))) < 200
+
+
+@pytest.mark.parametrize(
+    "kind", [GBRClassifier, DLRClassifier, DGBRClassifier, GlobalBalancer, StableClassifier]
+)
+def test_a_fitted_estimator_shows_its_parameters(kind):
+    train = make_table("t", 60, NAMES, 0)
+    model = kind(random_state=0).fit(train.X, train.y)
+    assert kind.__name__ in model._repr_html_()

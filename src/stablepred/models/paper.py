@@ -336,7 +336,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     @property
     def _n_features_out(self) -> int:
         """Width of the embedding, for the names of ``transform``'s columns."""
-        return len(self.encoders_[0][-1][1])
+        return len(self.encoders_[0][-1][1]) if self.encoders_ else self.n_features_in_
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as an ONNX file (needs the extra ``onnx``).
