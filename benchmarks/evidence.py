@@ -2,7 +2,7 @@
 
 python benchmarks/evidence.py
 
-StableClassifier takes its evidence from a draw of large tables; here every row counts.
+StableClassifier takes its evidence from a draw of large tables; here all rows are given.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,25 @@ from stablepred.evidence.explaining_away import ExplainingAway
 ROWS = [1000, 10_000, 100_000]
 FEATURES = [20, 100, 300]
 MOST_SECONDS = 30.0  # at the most rows and features
+LONG = 5.0  # seconds of a call that is timed once
 LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
 
 NOTES = """\
 Explaining away for every variable at once. Features are fair coins, of which two decide the
-outcome. Every cell runs in a process of its own; the median of three calls after a first one
-counts."""
+outcome. Where rows times squared columns exceed 5e8 (and there are more than 20,000 rows), the
+witnesses that are heard on all rows are found on part of them. Every cell runs in a process of its
+own; a call under five seconds is timed three times, of which the median counts."""
 
 
 def time_evidence(n: int, p: int) -> float:
-    """Median seconds of the evidence on all variables."""
+    """Median seconds of the evidence on all variables; of long ones those of one call."""
     sample, kind = coin_rows(n, p), ExplainingAway()
     w = torch.ones_like(sample.mass)
     kind(coin_rows(100, p), w[:100])
-    return float(np.median([seconds_of(lambda: kind(sample, w)) for _ in range(3)]))
+    seconds = [seconds_of(lambda: kind(sample, w))]
+    while len(seconds) < 3 and seconds[0] < LONG:
+        seconds.append(seconds_of(lambda: kind(sample, w)))
+    return float(np.median(seconds))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

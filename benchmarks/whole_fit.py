@@ -72,8 +72,8 @@ STAGE_SIZES = [("0/1", 4000, 20), ("0/1", 200_000, 100)]
 MOST: dict[str, float] = {
     "StableClassifier(boosting)": 2e7,
     "GBRClassifier": 2e7,
-    "DLRClassifier": 1e6,
-    "DGBRClassifier": 1e6,
+    "DLRClassifier": 5e5,
+    "DGBRClassifier": 5e5,
 }
 # Of StableClassifier: the most times the yardstick takes, by size.
 BARS = {("0/1", 4000, 20): 12, ("0/1", 200_000, 100): 15, ("numbers", 1_000_000, 50): 15}
