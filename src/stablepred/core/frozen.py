@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import torch
 from torch import Tensor
 
 from stablepred.core.algorithm1 import embed, fit_weighted_head
 from stablepred.core.descent import Block
 from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
-from stablepred.core.networks import AutoEncoder, pull_back
+from stablepred.core.networks import AutoEncoder, value_and_gradients
 from stablepred.core.objective import NetworkLoss, all_terms
 from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.sample import Sample
@@ -80,8 +81,12 @@ def fit_under_fixed_weights(
 
     def evaluate() -> tuple[Tensor, Sequence[Tensor]]:
         loss, (*gradients, _, _) = network_loss(bound_all(free.parameters()), result.head)
-        through = pull_back(lambda v: bound_all(v).parameters(), free.parameters(), gradients)
-        return loss, through
+
+        def along(parameters: Sequence[Tensor]) -> Tensor:
+            pairs = zip(bound_all(parameters).parameters(), gradients, strict=True)
+            return torch.stack([(one * slope).sum() for one, slope in pairs]).sum()
+
+        return loss, value_and_gradients(along, free.parameters())[1]
 
     def update() -> float:
         block.lower(evaluate)

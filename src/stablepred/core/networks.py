@@ -114,30 +114,11 @@ def _pull_into(tensor: Tensor, radius: float) -> Tensor:
     return tensor if norm <= radius else tensor * (radius / norm)
 
 
-# --- gradients that have no closed form here ---
-
-
 def value_and_gradients(
     function: Callable[[Sequence[Tensor]], Tensor], variables: Sequence[Tensor]
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """A function's value, and its gradient in each variable."""
+    """A function's value, and its gradient in each variable where there is no closed form."""
     with torch.enable_grad():
-        leaves = _leaves(variables)
+        leaves = [variable.detach().requires_grad_() for variable in variables]
         value = function(leaves)
     return value.detach(), torch.autograd.grad(value, leaves)
-
-
-def pull_back(
-    function: Callable[[Sequence[Tensor]], Sequence[Tensor]],
-    variables: Sequence[Tensor],
-    slopes: Sequence[Tensor],
-) -> tuple[Tensor, ...]:
-    """Slopes in what a function makes of the variables -> slopes in the variables."""
-    with torch.enable_grad():
-        leaves = _leaves(variables)
-        made = function(leaves)
-    return torch.autograd.grad(made, leaves, slopes)
-
-
-def _leaves(variables: Sequence[Tensor]) -> list[Tensor]:
-    return [variable.detach().requires_grad_() for variable in variables]

@@ -9,7 +9,6 @@ encoding. For a number nearly every row needs one, which is done a few treatment
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -232,16 +231,16 @@ class FixedEncoder:
         gradient, compared = torch.zeros_like(v), []
         for part in self._parts:
             slices = self._make(part) if self._kept is None else self._kept
-            one = self._compare(slices, v, sums[part], [m[part] for m in moments], part)
-            compared.append(one)
+            compared.append(self._compare(slices, v, sums[part], [m[part] for m in moments], part))
+            mean, _, _, steps = compared[-1]
             for own, rows, embedded in slices:  # those with a column removed
-                mean = one.mean[own, None] if rows.ndim == 2 else one.mean[own]
-                centred = (1 if self._simple else self._values(part, own, rows)) - mean
+                values = 1 if self._simple else self._values(part, own, rows)
                 if rows.ndim == 1:
-                    gradient.index_add_(0, rows, (one.steps[own] @ embedded).mul_(centred))
+                    moves = (steps[own] @ embedded).mul_(values - mean[own])
+                    gradient.index_add_(0, rows, moves)
                     continue
-                moves = (one.steps[own, None] @ embedded)[:, 0].mul_(centred)
-                # Nothing but zeros meets in a cell, so that the order of adding does not matter.
+                moves = (steps[own, None] @ embedded)[:, 0].mul_(values - mean[own, None])
+                # In a cell at most one is not zero, so that the order of adding does not matter.
                 gradient += v.new_zeros(len(rows), len(v)).scatter_add_(1, rows, moves).sum(0)
         mean, slopes, centre, steps = (torch.cat(parts) for parts in zip(*compared, strict=True))
         constant = (steps * centre).sum(1)  # (p,)
@@ -255,22 +254,21 @@ class FixedEncoder:
 
     def _compare(
         self, slices: "list[_Slice]", v: Tensor, sums: Tensor, moments: list[Tensor], part: slice
-    ) -> "_Compared":
-        """The slopes on some treatments under the row weights ``v``."""
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """For each of some treatments the mean, slopes, means of phi and steps dL / dC_j."""
         moved, with_x = [], []
         for own, rows, embedded in slices:
-            weights = v[rows] if rows.ndim == 2 else v.index_select(0, rows)
+            weights = v.index_select(0, rows.view(-1)).view(rows.shape)
             moved.append(_products(embedded, weights))
             if not self._simple:
-                weights = weights * self._values(part, own, rows)
-                with_x.append(_products(embedded, weights))
+                with_x.append(_products(embedded, weights * self._values(part, own, rows)))
         touched = torch.cat(moved).view(sums.shape)
         products = touched if self._simple else torch.cat(with_x).view(sums.shape)
         sums, products, weight = self._shards.totals(sums + touched, products, v.sum())
         mean, squares, varies = moments
         slopes = (products - mean[:, None] * sums) / squares[:, None] * varies[:, None]
         steps = 2 * slopes / self._scale.square() / squares[:, None]
-        return _Compared(mean, slopes, sums / weight, steps)
+        return mean, slopes, sums / weight, steps
 
     def _make(self, part: slice) -> "list[_Slice]":
         """Embeddings with the columns of some treatments removed."""
@@ -319,15 +317,6 @@ class FixedEncoder:
         for weight, bias in self._rest:
             hidden = (weight @ hidden).add_(bias[:, None]).sigmoid_()
         return hidden.contiguous()
-
-
-class _Compared(NamedTuple):
-    """What the rows say about every treatment."""
-
-    mean: Tensor  # (p,) of x_j
-    slopes: Tensor  # (p, d) of phi(X_{-j}) on x_j
-    centre: Tensor  # (p, d) mean of phi(X_{-j})
-    steps: Tensor  # (p, d) of the loss in the covariances
 
 
 # (a treatment of a part, the m rows that it touches, (d, m) their embeddings without it);

@@ -17,7 +17,6 @@ are zeroed together with j.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -50,20 +49,15 @@ def vary(variance: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(varies, variance, 1.0), varies
 
 
-class _Compared(NamedTuple):
-    """What the rows say about every treatment."""
-
-    slopes: Tensor  # (p, p) of feature k on feature j, for all (j, k); zero where they do not count
-    squares: Tensor  # (p,) sums of squares around the means
-    mean: Tensor  # (p,)
-
-
 def imbalance(x: Tensor, v: Tensor, shared: Tensor | None = None, shards: Local = LOCAL) -> Tensor:
     """Weighted slope of feature k on feature j, for all (j, k): (p, p)."""
-    return _compare(x, v, shared, shards).slopes
+    return _compare(x, v, shared, shards)[0]
 
 
-def _compare(x: Tensor, v: Tensor, shared: Tensor | None, shards: Local) -> _Compared:
+def _compare(
+    x: Tensor, v: Tensor, shared: Tensor | None, shards: Local
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Slopes, zero where they do not count; sums of squares around the means; the means."""
     gram, first = x.new_zeros(x.shape[1], x.shape[1]), x.new_zeros(x.shape[1])
     for part, weights in zip(_blocks(x), _blocks(v), strict=True):
         gram.addmm_(part.T, weights[:, None] * part)
@@ -74,7 +68,7 @@ def _compare(x: Tensor, v: Tensor, shared: Tensor | None, shards: Local) -> _Com
     if shared is None:
         shared = torch.eye(len(varies), dtype=torch.bool, device=varies.device)
     slopes = covariance / squares[:, None] * (varies[:, None] & ~shared)
-    return _Compared(slopes, squares, first / weight)
+    return slopes, squares, first / weight
 
 
 def balance_and_gradient(
