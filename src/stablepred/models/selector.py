@@ -17,13 +17,7 @@ from stablepred._validation import BoolArray, atomic
 from stablepred.evidence.base import Evidence
 from stablepred.heads.guard import Decision
 from stablepred.io.save import save_method, storable
-from stablepred.models.screening import (
-    check_screening_parameters,
-    read_classes,
-    read_number,
-    read_rows,
-    screen,
-)
+from stablepred.models import screening
 from stablepred.models.stored import check_selection
 from stablepred.tables.encoder import TableEncoder
 
@@ -86,14 +80,14 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
 
         Strings, booleans and integers with few distinct values are classes; all else is a number.
         """
-        check_screening_parameters(self)
-        rows = read_rows(self, X, y, sample_weight, environment, groups)
+        screening.check_screening_parameters(self)
+        rows = screening.read_rows(self, X, y, sample_weight, environment, groups)
         labels = rows.labels
         is_number = labels.dtype.kind in "iuf" and (
             type_of_target(labels).startswith("continuous") or len(np.unique(labels)) > MOST_CODES
         )
-        target = read_number(rows) if is_number else read_classes(rows)[1]
-        screen(self, rows, target)
+        target = screening.read_number(rows) if is_number else screening.read_classes(rows)[1]
+        screening.screen(self, rows, target)
         return self
 
     def _get_support_mask(self) -> BoolArray:
@@ -102,7 +96,7 @@ class StableFeatureSelector(SelectorMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the selector is sound."""
-        check_screening_parameters(self)
+        screening.check_screening_parameters(self)
         if hasattr(self, "variables_"):
             check_selection(self)
 

@@ -5,15 +5,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from stablepred import exceptions
 from stablepred._validation import warn_user
 from stablepred.core.loop import Solution
 from stablepred.core.sharding import LOCAL
-from stablepred.exceptions import (
-    CollapsedEmbeddingWarning,
-    ConvergenceWarning,
-    DegenerateWeightsWarning,
-    RedundantFeatureWarning,
-)
 from stablepred.sample import Sample
 from stablepred.weights.embedded import embedding_scale
 
@@ -34,7 +29,7 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
             f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations "
             f"before converging (stage: {stages}). Raise max_iter, or raise tol "
             f"(now {estimator.tol:g}) if the result is good enough.",
-            ConvergenceWarning,
+            exceptions.ConvergenceWarning,
         )
     if hasattr(estimator, "weight_l2"):
         _warn_about_redundant_features(sample)
@@ -47,7 +42,7 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
                 "the embedding is nearly constant (largest standard deviation "
                 f"{spread:.1e}), so balancing it is meaningless. Lower balance, raise "
                 "reconstruction, or use solver='sequential'.",
-                CollapsedEmbeddingWarning,
+                exceptions.CollapsedEmbeddingWarning,
             )
 
 
@@ -71,7 +66,7 @@ def _warn_about_redundant_features(sample: Sample) -> None:
         warn_user(
             f"features equal to another in every row, or opposite: {', '.join(repeated)}. No "
             "weights can balance such features against each other. Leave out one of each pair.",
-            RedundantFeatureWarning,
+            exceptions.RedundantFeatureWarning,
         )
 
 
@@ -102,10 +97,10 @@ def _warn_about_weights(estimator: Any, solution: Solution) -> None:
             f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
             "weight_l2 (lambda 3) hardly limits their variance. Raise weight_sum (lambda "
             "6) well above weight_l2, or lower weight_l2.",
-            DegenerateWeightsWarning,
+            exceptions.DegenerateWeightsWarning,
         )
     if message:
-        warn_user(message, DegenerateWeightsWarning)
+        warn_user(message, exceptions.DegenerateWeightsWarning)
 
 
 def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
@@ -124,5 +119,5 @@ def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
             f"the weights leave the rows with {listed} less than {ERASED:.0%} of their original "
             "share: overlap is violated there, and nothing can be compared. Raise weight_l2 "
             "(lambda 3), or leave out such features (OverlapFilter).",
-            DegenerateWeightsWarning,
+            exceptions.DegenerateWeightsWarning,
         )

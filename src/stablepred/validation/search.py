@@ -14,14 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from stablepred._random import RandomState, root_seed
 from stablepred.exceptions import InputError
-from stablepred.validation.candidates import (
-    CandidateSearch,
-    EnvironmentScorer,
-    fit_arguments,
-    positive_probability,
-    prepare,
-    warn_of_doubt,
-)
+from stablepred.validation import candidates
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
 from stablepred.validation.folds import (
     Fold,
@@ -176,11 +169,11 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         rows = whole.take(whole.present)
         noisy, names, folds = self._make_folds(whole, rows, environment, seed)
         constant = constant_error(folds, rows)
-        scorer = EnvironmentScorer(
+        scorer = candidates.EnvironmentScorer(
             names, folds, rows.target, constant, self.criterion, self.stability_weight
         )
-        search = CandidateSearch(
-            prepare(self.estimator, seed),
+        search = candidates.CandidateSearch(
+            candidates.prepare(self.estimator, seed),
             self.param_grid,
             scoring=scorer,
             refit=self.refit and (lambda all_: scorer.summarize(all_)["rank_test_score"].argmin()),
@@ -191,7 +184,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
-            search.fit(rows.X, rows.y, **fit_arguments(search.estimator, rows.weight))
+            search.fit(rows.X, rows.y, **candidates.fit_arguments(search.estimator, rows.weight))
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
         search.best_index_ = best = int(results["rank_test_score"].argmin())
@@ -200,12 +193,12 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         search.noisy_features_, search.constant_error_, search.random_state_ = noisy, constant, seed
         chosen = {name: column[best] for name, column in results.items()}
         if self.refit and not chosen["constant"]:
-            fitted = positive_probability(search.best_estimator_, rows.X)
+            fitted = candidates.positive_probability(search.best_estimator_, rows.X)
             chosen["constant"] = is_constant(fitted, rows.target)
         for name in [name for name in vars(self) if name.endswith("_")]:
             delattr(self, name)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
-        warn_of_doubt(chosen, constant)
+        candidates.warn_of_doubt(chosen, constant)
         return self
 
     def _check_parameters(self) -> None:
