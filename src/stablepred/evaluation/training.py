@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._validation import read_labels
 from stablepred.evaluation.predictions import PlainTable, check_environments, list_tables
 from stablepred.exceptions import InputError
 
@@ -68,15 +69,10 @@ def _environment_labels(trained: Sequence[PlainTable], given: Any) -> NDArray[An
     if given is None:
         names, sizes = [t.name for t in trained], [len(t.y) for t in trained]
         return np.repeat(names, sizes) if len(trained) > 1 else None
-    labels = np.asarray(given)
     if len(trained) > 1:
         raise InputError("several training environments have their names: leave environment= out.")
-    if labels.shape != trained[0].y.shape:
-        raise InputError(
-            f"environment must have a label for each of the {len(trained[0].y)} training rows, but "
-            f"has shape {labels.shape}."
-        )
-    return labels
+    read_labels(given, "environment", len(trained[0].y))
+    return np.asarray(given)
 
 
 def _find_classes(y: NDArray[Any], without: str) -> NDArray[Any] | None:
