@@ -258,7 +258,7 @@ class FixedEncoder:
         """For each of some treatments the mean, slopes, means of phi and steps dL / dC_j."""
         moved, with_x = [], []
         for own, rows, embedded in slices:
-            weights = v.index_select(0, rows.view(-1)).view(rows.shape)
+            weights = v.index_select(0, rows.flatten()).view(rows.shape)
             moved.append(_products(embedded, weights))
             if not self._simple:
                 with_x.append(_products(embedded, weights * self._values(part, own, rows)))
