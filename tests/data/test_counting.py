@@ -398,3 +398,14 @@ def test_marks_in_a_csv_file_that_can_be_read_in_two_ways_are_refused_or_said(tm
         assert count("1.234", "1.567", "2.345") == [1.234, 1.567, 2.345]
     with pytest.warns(TableWarning, match="begin with 0, as codes do: a"):
         assert count("007", "12", "008") == [7, 8, 12]
+
+
+def test_columns_may_be_named_like_parameters(tmp_path):
+    names = ["self", "count", "rows", "y0", "x0"]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(0, 2, (50, 6)), columns=[*names, "y"])
+    frame.to_parquet(tmp_path / "table.parquet")
+    for table in (tmp_path / "table.parquet", frame):
+        found = count_patterns(table, "y")
+        assert list(found.X) == names
+        assert found.count.sum() == 50
