@@ -131,6 +131,8 @@ def test_what_cannot_be_split_is_refused():
     x, y = draw(np.random.default_rng(0), 50, 0, OLD)
     with pytest.raises(InputError, match="error must be one of"):
         explain_drop(lambda X: np.full(len(X), 0.5), (x, y), (x, y), error="mae")
+    with pytest.raises(InputError, match="table 'a' has 3 rows, and nothing"):
+        explain_drop(lambda X: np.full(len(X), 0.5), (x[:3], y[:3]), (x, y))
     other = pd.DataFrame(x, columns=list("abcdef"))
     with pytest.raises(InputError, match="must have the columns of"):
         explain_drop(lambda X: np.full(len(X), 0.5), (x, y), (other, y))

@@ -37,6 +37,7 @@ from stablepred.exceptions import InputError
 X_MOVES, Y_CHANGES, TOTAL = "X moves", "Y given X changes", "total"
 TO_SHARED, FROM_SHARED = "from the first table to what both share", "from there to the second"
 FOLDS = 5
+LEAST_ROWS = 20
 LEAST_SHARED = 0.2  # below this share of rows that both tables have, the split rests on few rows
 
 
@@ -178,6 +179,11 @@ def explain_drop(
         raise InputError(f"error must be one of {list(ERRORS)}, but is {error!r}.")
     seed = root_seed(random_state)
     tables = [check_outcome(read_table(t, n)) for t, n in ((a, "a"), (b, "b"))]
+    if len(few := min(tables, key=len)) < LEAST_ROWS:
+        raise InputError(
+            f"table {few.name!r} has {len(few)} rows, and nothing can be said of what moved with "
+            f"fewer than {LEAST_ROWS}."
+        )
     if tables[0].name == tables[1].name:
         tables = [PlainTable(f"{t.name} ({k})", t.X, t.y) for k, t in enumerate(tables, 1)]
     check_columns(tables[1], tables[0].X.columns, f"table {tables[0].name!r}")

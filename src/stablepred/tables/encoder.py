@@ -289,7 +289,7 @@ def as_frame(X: Any) -> pd.DataFrame:
     if not isinstance(X, pd.DataFrame):
         raise InputError(
             f"a table must be a DataFrame with named columns, but is {type(X).__name__}. Wrap it: "
-            "pandas.DataFrame(X, columns=[...])."
+            "pandas.DataFrame(X, columns=[...]), or read a file with read_table."
         )
     return X
 
