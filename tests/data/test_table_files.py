@@ -324,3 +324,10 @@ def test_a_first_line_that_seems_to_hold_data_is_warned_of(written):
     with pytest.warns(TableWarning, match="columns named '1.5', ... The first line seems to hold"):
         read_table(written("1.5,2\n3,4\n"))
     assert open_table(written("2019,2020\n3,4\n")).notes == []
+
+
+def test_a_name_of_very_many_digits_is_read_at_once(tmp_path):
+    """A pattern with two ways to share out the digits would take longer than anyone waits."""
+    name = "9" * 500_000 + "x"
+    (tmp_path / "table.csv").write_text(f"{name},b\n1,2\n")
+    assert list(read_table(tmp_path / "table.csv").columns) == [name, "b"]

@@ -10,7 +10,7 @@ from typing import Any
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 
-A_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)", re.ASCII)
+A_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)
 
 
 def check_columns(names: Sequence[Any], where: str = "") -> None:
