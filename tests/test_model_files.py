@@ -286,6 +286,7 @@ FORGED = [
     ("gbr", set_array(".low_", with_value(5.0)), "of the Standardizer do not fit"),
     ("gbr", set_array(".stable_features_", lambda a: a[:2]), "stable_features_"),
     ("gbr", set_array(".balance_report_.after", with_value(np.nan)), "balance report"),
+    ("gbr", set_array(".balance_report_.after", with_value(1e200)), "balance report"),
     ("gbr", set_array(".balance_report_.after", lambda a: a[:2]), "table does not fit"),
     ("gbr", lambda s, a: s["recipe_"]["state"].update(l1=-1), "l1 of the recipe"),
     ("gbr", lambda s, a: s["recipe_"]["state"].update(l1="x"), "l1 of a Recipe"),

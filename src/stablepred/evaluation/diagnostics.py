@@ -85,8 +85,8 @@ class BalanceReport:
         if not names or len(set(names)) < len(names) or any(axis != names for axis in axes):
             raise ValueError("the balance report must have the same names on all sides")
         for table in (self.before, self.after):
-            shape = (len(names), len(names))
-            check_numbers(table.to_numpy(), "the balance report", shape)
+            shape = (len(names), len(names))  # squares of larger slopes are no doubles
+            check_numbers(table.to_numpy(), "the balance report", shape, -1e100, 1e100)
         if self.n_rows < 1 or not 0 < self.effective_share <= 1 + 1e-9:
             raise ValueError("the balance report has no sensible number of rows")
 

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from stablepred.exceptions import InputError
 
@@ -52,9 +53,10 @@ def check_file(path: PathLike) -> Path:
 
 def check_writable(folder: Path) -> None:
     """Raise OSError where no file can be made in a folder."""
-    probe = _name_beside(folder / "probe")
-    probe.touch(exist_ok=False)
-    probe.unlink()
+    try:
+        TemporaryFile(dir=folder).close()  # it has no name, where the system can do that
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from None
 
 
 @contextmanager
