@@ -46,7 +46,9 @@ MODELS = {
     "GBR refitted": stablepred.GBRClassifier(l1=0.01, refit="weighted", random_state=0),
     "GBR of the paper": stablepred.GBRClassifier.from_paper(random_state=0),
     "DLR": stablepred.DLRClassifier(max_iter=2, random_state=0),
-    "DGBR": stablepred.DGBRClassifier(l1=1e-3, refit=False, max_iter=2, random_state=0),
+    "DGBR": stablepred.DGBRClassifier(
+        l1=1e-3, refit=False, head="embedding", max_iter=2, random_state=0
+    ),
     "DGBR on features": stablepred.DGBRClassifier(
         l1=1e-3, refit="weighted", head="features", max_iter=2, random_state=0
     ),
@@ -54,7 +56,7 @@ MODELS = {
         solver="alternating", l1=1e-3, refit=False, max_iter=2, random_state=0
     ),
     "FWDGBR": stablepred.DGBRClassifier(
-        l1=1e-3, refit=False, frozen={"after": 1}, max_iter=2, random_state=0
+        l1=1e-3, refit=False, head="embedding", frozen={"after": 1}, max_iter=2, random_state=0
     ),
 }
 # The folds are dealt per process: the same model on each, but not that of one process.
