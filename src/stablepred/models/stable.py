@@ -154,7 +154,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     estimator : classifier or None, default=None
         Fitted on the variables in use, which it receives as the encoded columns of
         :class:`TableEncoder`. None means a linear model with a penalty chosen on held-out rows,
-        with products of columns and mixed with a small boosting where held-out rows say so.
+        mixed with products of columns and a small boosting as far as held-out rows say.
     evidence : "auto", or a list of names and objects, default="auto"
         The kinds of evidence; ``"auto"`` means all that apply: ``"explaining_away"``,
         ``"invariance"`` (several environments) and ``"effect"``, the paper's weighted effect, which
