@@ -61,6 +61,7 @@ class EnvironmentsStudy(WorldStudy):
             *(f"![Errors of every method]({path.name})" for path in pictures),
             "The dotted line is the constant, the dashed one the oracle. *f1* is that of the "
             "features found stable.",
+            "## All means",
             markdown(tables[""].round(4)),
         ]
         return join(parts)

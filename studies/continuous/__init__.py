@@ -69,7 +69,7 @@ class ContinuousStudy(WorldStudy):
             " ".join(_drawbacks(tables[""], rival) for rival in (OLS, ORACLE_OLS)),
         ]
         shown = [f"![{path.stem}]({path.name})" for path in pictures]
-        return join([*head, *shown, markdown(tables[""].round(4))])
+        return join([*head, *shown, "## All means", markdown(tables[""].round(4))])
 
 
 def _drawbacks(summary: pd.DataFrame, rival: str) -> str:

@@ -140,6 +140,7 @@ class LeftOutStudy(NaturalStudy):
             "table's is the mean over its environments and seeds, and tables count the same. "
             f"`{WITH_LABELS}` and `{GROUP_DRO}` are given the labels of the training environments; "
             "all other methods see the pooled rows. `constant` is the mean of the training rows.",
+            *self.skipped(records),
         ]
         for kind, part in tables[SUMMARY].groupby("tables", sort=False):
             parts.append(f"## Mean over the {part['count'].max()} tables ({kind})")

@@ -67,12 +67,14 @@ class NaturalStudy(Study):
         """The changes against LR, a picture per number of training rows."""
         return draw(table_means(long_table(records, self.recorded(records))), folder)
 
+    def skipped(self, records: Records) -> list[str]:
+        """A sentence on the tables that were not run to their end, or none."""
+        there = {case.table for case in self.recorded(records)}
+        names = [n for n in dict.fromkeys(case.table for case in self.cases) if n not in there]
+        return [f"Not run to the end: {', '.join(names)}."] if names else []
+
     def page(self, records: Records, tables: Tables, pictures: Sequence[Path]) -> str:
         """What was done, which tables are missing, and every table of numbers."""
-        there = {case.table for case in self.recorded(records)}
-        skipped = [n for n in dict.fromkeys(case.table for case in self.cases) if n not in there]
-        parts = ["# Shifts as nature makes them", f"`{self.command}`"]
-        if skipped:
-            parts.append(f"Not run to the end: {', '.join(skipped)}.")
+        parts = ["# Shifts as nature makes them", f"`{self.command}`", *self.skipped(records)]
         names = [path.name for path in pictures]
         return join(parts + page_parts(tables[RUNS], tables[MEANS], tables[SUMMARY], names))
