@@ -29,7 +29,7 @@ class EnvironmentsStudy(WorldStudy):
     run = staticmethod(run_case)
     list_cases = staticmethod(partial(list_cases, environments=(2, 3)))
     key = ("environments", "world", "method")
-    numbers = ("f1", "fit_seconds")
+    numbers = ("f1",)
 
     def draw(self, records: Records, folder: Path) -> list[Path]:
         """Both errors of every method, a panel per world and a picture per number."""
