@@ -56,8 +56,8 @@ class PeersStudy(WorldStudy):
             "constant has nearly none in most worlds. `stable` was developed on these worlds, with "
             "other seeds, and every one of them meets its assumption that noisy variables are tied "
             "to the outcome by selection. On real tables there is much less to gain; see the study "
-            "`natural`. *seconds* are those of a fit on one thread beside other programs, mean "
-            "over the worlds.",
+            "`natural`. *seconds* are those of a fit on one thread beside other programs: the "
+            "median over seeds, then the mean over worlds.",
         ]
         return join(parts)
 
