@@ -224,6 +224,9 @@ def main() -> None:
         "commands": {},
     }
     options.output.mkdir(parents=True, exist_ok=True)
+    before = options.output / "kill-commands.json"
+    if options.only != list(COMMANDS) and before.exists():  # the others stay as they are
+        kept["commands"] = json.loads(before.read_text())["commands"]
     with tempfile.TemporaryDirectory() as temporary:
         sound = Path(temporary, "sound")
         sound.mkdir()
