@@ -196,7 +196,8 @@ class Regression:
 
     def check_columns(self, width: int) -> None:
         """Raise ValueError unless it can predict from so many columns."""
-        if self.beta.shape != (width + len(self.products) + 1,) or not np.isfinite(self.beta).all():
+        small = (np.abs(self.beta) < 1e100).all()  # sums and squares of larger ones may overflow
+        if self.beta.shape != (width + len(self.products) + 1,) or not small:
             raise ValueError("the coefficients do not fit the columns")
         if any(not 0 <= k < width for product in self.products for k in product):
             raise ValueError("a product names a column that is not there")
