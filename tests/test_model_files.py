@@ -314,7 +314,6 @@ FORGED = [
     ("stable", set_array("StableClassifier.used_features_", lambda a: a[:2]), "the masks"),
     ("stable", set_array("StableClassifier.columns_", lambda a: a[:-1]), "estimator_ must be"),
     ("stable", set_array("StableClassifier.classes_", lambda a: a + 1), "classes of estimator_"),
-    ("stable", set_array("StableClassifier.estimator_.beta", with_value(1e200)), "coefficients"),
     ("dgbr", set_state(head_="features"), "coef_"),
     ("dgbr", lambda s, a: s["pairs_"].pop(), "matrix of layer 0"),
     ("dgbr", lambda s, a: s["pairs_"].__setitem__(0, {"tuple": [0, 7]}), "pairs_"),

@@ -167,3 +167,10 @@ def test_a_regression_that_does_not_fit_its_columns_is_refused():
     for pairs, beta in ((((0, 1),), np.zeros(3)), (((0, 2),), np.zeros(4)), ((), [0, 0, np.nan])):
         with pytest.raises(ValueError, match=r"coefficients|product"):
             Regression(BINARY, pairs, np.array(beta)).check_columns(2)
+
+
+@pytest.mark.parametrize("value", [1.7e308, np.nan, np.inf])
+def test_stored_coefficients_whose_sums_may_overflow_are_refused(value):
+    with pytest.raises(ValueError, match="coefficients do not fit"):
+        Regression(GAUSSIAN, (), np.array([value, value, 0.0])).check_columns(2)
+    Regression(GAUSSIAN, (), np.zeros(3)).check_columns(2)
