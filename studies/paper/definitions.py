@@ -92,7 +92,7 @@ def _figure_3() -> TheoryFigure:
 def _figure_4() -> Figure:
     world = SyntheticWorld("s_indep_v")
     cells = [(n, rate) for n in SIZES for rate in RATES]
-    panels = _lettered("figure-4", [_panel(world, n, rate, tuned=True) for n, rate in cells])
+    panels = _lettered("figure-4", [_panel(world, n, rate, tuned=n <= 2000) for n, rate in cells])
     title = "P(Y|V) varies, S⊥V, p = 20"
     claim = f"{DGBR} is stable and small in every panel; its gain is larger where n is small"
     return Figure("figure-4", title, claim, panels)

@@ -77,8 +77,8 @@ def test_tables_are_there_as_markdown_and_as_csv(whole):
     bars = pd.read_csv(folder / "paper-bars.csv")
     assert "figure-5a" not in set(bars["panel"])  # it is 4h
     tuned = pd.read_csv(folder / "paper-tuned.csv")
-    assert len(tuned) == 9 * len(GRIDS)
-    assert set(tuned["n"]) == {1000, 2000, 4000}
+    assert len(tuned) == 6 * len(GRIDS)
+    assert set(tuned["n"]) == {1000, 2000}
 
 
 def test_a_finished_run_is_drawn_again_from_its_records_alone(whole, monkeypatch):
