@@ -145,6 +145,19 @@ def test_a_candidate_no_better_than_a_constant_is_not_taken():
     assert model.used_features_.all()
 
 
+def test_a_candidate_that_gives_up_most_of_what_all_variables_say_is_not_taken():
+    x, y = make_rows(n=2000)
+    x[:, 1] += np.random.default_rng(4).normal(size=len(x))
+    model = decide(x, y, Told([1], [0, 2, 3, 4]))
+    table = model.decision_.candidates.set_index("candidate")
+    said = y.mean() * (1 - y.mean()) - table["error"] ** 2
+    kept = said / said[ALL]
+    assert table["expected"].idxmin() != ALL
+    assert 0 < kept[table["expected"].idxmin()] < 1 / 3
+    assert model.decision_.chosen == ALL
+    assert "most of what all variables say" in model.decision_.reason
+
+
 def test_with_a_single_row_of_a_class_nothing_is_held_out():
     x, _ = make_rows(n=60)
     model = decide(x, (np.arange(60) == 5).astype(int), RIGHT)
