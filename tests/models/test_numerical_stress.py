@@ -326,7 +326,7 @@ CASES = [
         "three rows",
         "the smallest table that is accepted; whatever degenerates on it is reported",
         lambda: Data(np.array([[0, 1], [1, 0], [1, 1.0]]), np.array([0, 1, 1])),
-        others={"DGBR": DEGENERATE},
+        others={"DGBR": "warns: ConstantPrediction, DegenerateWeights"},
     ),
     # --- sample weights ---
     Case(
