@@ -28,7 +28,7 @@ from stablepred.io.save import storable
 from stablepred.sample import BoolArray, Sample
 
 LEAST_TRUST = 0.9  # below this the other candidates are not even fitted
-LEAST_KEPT = 1 / 3  # of what all variables say; right verdicts in the paper's worlds keep over .8
+LEAST_KEPT = 1 / 3  # of what all variables say; a verdict that gives up more is not believed
 MOST_RECLAIMED = 3
 ALL_SAID = 0.95  # share of the lost loss that must come back
 LARGER = 2.0  # standard errors
