@@ -303,6 +303,16 @@ def test_the_sample_of_numbers_does_not_depend_on_the_order_of_rows_and_columns(
     assert_same_rows(one, other)
 
 
+def test_numbers_in_single_precision_have_their_rows_in_the_same_order():
+    rng = np.random.default_rng(2)
+    x, y = rng.normal(size=(500, 4)), (rng.random(500) < 0.5).astype(float)
+    single = x.astype(np.float32).astype(np.float64)
+    one, other = (make_sample(a, y, np.ones(500), list("abcd")) for a in (x, single))
+    assert one.names == other.names
+    np.testing.assert_array_equal(one.origin.index, other.origin.index)
+    np.testing.assert_allclose(one.x, other.x, atol=1e-6)
+
+
 def test_sums_do_not_depend_on_the_order_of_the_rows():
     rng = np.random.default_rng(2)
     values = rng.normal(size=(1000, 3)) * 10.0 ** rng.integers(-8, 8, size=(1000, 3))

@@ -294,6 +294,8 @@ def group_rows(
     else:
         bits = np.hstack([(x + 0.0).astype(">f8", order="C").view(np.uint8), outcome])
         first, index = _group_by_hash(bits)
+        order = np.argsort(_project(np.hstack([x[first], keys[first]])), kind="stable")
+        first, index = first[order], np.argsort(order)[index]
     total = np.bincount(index, weight).astype(np.float64)
     everywhere = shards.add_counts(bits[first], total)
     mantissa, exponent = np.frexp(everywhere / shards.largest(everywhere.max()))
@@ -303,7 +305,7 @@ def group_rows(
 
 
 def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Distinct rows of bytes, sorted by a hash of their content: first index, each row's group."""
+    """Distinct rows of bytes, by a hash of their content: first index, each row's group."""
     words = np.ascontiguousarray(rows).view(np.uint64)
     odd = np.random.default_rng(0).integers(0, 2**63, size=(2, words.shape[1]), dtype=np.uint64)
     hashes = np.zeros(len(words), dtype=np.uint64)
@@ -314,6 +316,18 @@ def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[n
     if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves
         return _group_by_content(rows)
     return first, index
+
+
+def _project(rows: FloatArray) -> FloatArray:
+    """A random combination of the columns, by which rows of numbers are ordered.
+
+    Unlike a hash it hardly changes with the last digits, so that the same numbers in single
+    precision give the same folds.
+    """
+    rng, position = np.random.default_rng(0), np.zeros(len(rows))
+    for column in rows.T:  # one by one: no rounding depends on the other rows
+        position += rng.normal() * column
+    return position
 
 
 def _group_by_content(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

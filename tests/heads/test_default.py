@@ -11,6 +11,7 @@ from samples import sample_of
 from stablepred.core.ridge import PENALTIES, USUAL, Linear, Regression
 from stablepred.heads.boosting import Boosting
 from stablepred.heads.default import (
+    PRIOR,
     Classes,
     Constant,
     Mixture,
@@ -91,7 +92,7 @@ def test_the_share_of_boosting_is_its_posterior_mean(outcome):
     log_likelihood = np.array(log_likelihood)
     if outcome is GAUSSIAN:  # with the variance of the likeliest mixture
         log_likelihood /= -2 * log_likelihood.max() / len(held)
-    weight = np.exp(log_likelihood - log_likelihood.max()) * (1 - shares)
+    weight = np.exp(log_likelihood - log_likelihood.max()) * (1 - shares) ** PRIOR
     assert 0.1 < fitted.model.shares[1] < 0.8
     assert fitted.model.shares[1] == pytest.approx(weight @ shares / weight.sum(), abs=0.01)
 

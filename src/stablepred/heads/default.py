@@ -22,6 +22,7 @@ from stablepred.sample import Sample
 
 PATIENCE = 3  # steps of the path without a lower held-out loss before it ends
 SHARES = torch.linspace(0, 1, 21).double()  # of the richer model in a mixture
+PRIOR = 3.0  # of boosting, whose share is one fifth where held-out rows say nothing
 LEAST_SHARE = 0.1  # a smaller one is not worth a second model
 CLEARLY = 2.0  # standard errors by which one held-out loss must differ from another
 
@@ -125,19 +126,20 @@ def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
     if folds.is_empty or sample.n_features == 0:
         return base
     if folds.outcome.name == "multinomial":
-        return _mix(base, _fit_classes(sample, folds, _fit_boosting), folds)
-    return _mix(base, _fit_boosting(sample, folds), folds)
+        return _mix(base, _fit_classes(sample, folds, _fit_boosting), folds, PRIOR)
+    return _mix(base, _fit_boosting(sample, folds), folds, PRIOR)
 
 
 def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
     return fit_path(Boosting(folds.outcome), sample, folds)
 
 
-def _mix(simple: Fitted, rich: Fitted, folds: Folds) -> Fitted:
-    """The mixture with the posterior mean share of the richer model; the prior is 1 - share.
+def _mix(simple: Fitted, rich: Fitted, folds: Folds, prior: float = 1.0) -> Fitted:
+    """The mixture with the posterior mean share of the richer model. Its prior is (1-share)^prior.
 
-    Where held-out rows say nothing, that is one third: a mean of two models is seldom worse than
-    the better of them. Next to 0 or 1 it is rounded.
+    The prior decides where held-out rows say nothing: a mean of two models is seldom worse than the
+    better of them, and in other environments the simpler one is the safer. Next to 0 or 1 the share
+    is rounded.
     """
     if torch.allclose(simple.held_out, rich.held_out):  # no product stood out
         return simple
@@ -145,7 +147,7 @@ def _mix(simple: Fitted, rich: Fitted, folds: Folds) -> Fitted:
     losses = torch.tensor([folds.mean(folds.losses(means)) for means in mixed]).double()
     unit = folds.outcome.dispersion(mixed[int(losses.argmin())], folds.y, folds.copies)
     likelihood = -folds.copies.sum().cpu() * losses / max(unit, 1e-12)
-    share = float(torch.softmax(likelihood + (1 - SHARES).log(), 0) @ SHARES)
+    share = float(torch.softmax(likelihood + prior * (1 - SHARES).log(), 0) @ SHARES)
     if min(share, 1 - share) < LEAST_SHARE:
         return simple if share < 0.5 else rich
     shares = (1 - share, share)
@@ -175,7 +177,11 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
         if not binary:
             fading = fit_path(kind(folds.outcome), sample, folds)
             gain = folds.losses(fading.held_out) - folds.losses(rich.held_out)
-            rich = rich if folds.exceeds(gain, CLEARLY) else fading
+            if kind is Threeway:  # triples have stood out beyond chance
+                faded = folds.exceeds(-gain, CLEARLY)
+            else:
+                faded = not folds.exceeds(gain, CLEARLY)
+            rich = fading if faded else rich
         best = _mix(best, rich, folds)
     return best
 
