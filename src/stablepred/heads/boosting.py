@@ -52,9 +52,11 @@ class Boosting:
             random_state=0,
         )
         x, y, weight = repeat_rows(sample)
+        # With equal weights the learner's bins cost a twentieth of the time without them.
+        equal = bool((weight == weight[0]).all())
         # Small trees are built faster by one thread than by several that wait for each other.
         with threadpool_limits(1 if x.size < LARGE else None, "openmp"):
-            model.fit(x, y, sample_weight=weight)
+            model.fit(x, y, sample_weight=None if equal else weight)
         return extract_trees(model, self.outcome)
 
 
