@@ -102,7 +102,7 @@ def make_method(name: str, seed: int, *, numeric: bool) -> Any:
     """A registered method for tables as they come, encoded as numbers where it needs that."""
     estimator = registered(numeric=numeric)[name](seed)
     takes_tables = getattr(estimator, "takes_tables", False)
-    return estimator if takes_tables else make_pipeline(TableEncoder(), estimator)
+    return estimator if takes_tables else make_pipeline(TableEncoder(tails="keep"), estimator)
 
 
 def default_methods(*, numeric: bool, several: bool) -> list[str]:

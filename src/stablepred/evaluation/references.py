@@ -143,7 +143,7 @@ def fit_references(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
         try:
-            encoder = TableEncoder().fit(frame)
+            encoder = TableEncoder(tails="keep").fit(frame)
         except InputError as error:
             note = str(error)
     few, folds = _hold_out(target, k, cv, random_state)

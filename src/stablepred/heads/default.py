@@ -166,7 +166,7 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
         return _fit_constant(sample, folds)
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_base)
-    linear = fit_path(Linear(folds.outcome), sample, folds)
+    linear = fit_linear(sample, folds)
     if folds.is_empty:
         return linear
     best, binary = linear, bool(((sample.x == 0) | (sample.x == 1)).all())
@@ -184,6 +184,13 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
             rich = fading if faded else rich
         best = _mix(best, rich, folds)
     return best
+
+
+def fit_linear(sample: Sample, folds: Folds) -> Fitted:
+    """The linear model alone."""
+    if folds.outcome.name == "multinomial":
+        return _fit_classes(sample, folds, fit_linear)
+    return fit_path(Linear(folds.outcome), sample, folds)
 
 
 def _fit_constant(sample: Sample, folds: Folds) -> Fitted:

@@ -82,6 +82,17 @@ class Folds:
         parts = [model.predict(x[rows]) for model, rows in zip(models, self.rows, strict=True)]
         return torch.cat(parts)
 
+    def shares(self, sample: Sample) -> list[NDArray[np.float64]]:
+        """The share of each row of the sample that each fold holds out."""
+        shares = []
+        for rows, held in zip(
+            self.rows, self.copies.split([len(r) for r in self.rows]), strict=True
+        ):
+            share = torch.zeros_like(sample.copies)
+            share[rows] = held / sample.copies[rows]
+            shares.append(share.cpu().numpy())
+        return shares
+
     # --- comparisons on the held-out rows ---
 
     def losses(self, means: Tensor) -> Tensor:

@@ -36,7 +36,7 @@ from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.explaining_away import MOST_WORK
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
-from stablepred.heads.default import add_boosting, fit_base
+from stablepred.heads.default import add_boosting, fit_base, fit_linear
 from stablepred.heads.folds import MOST_COMPARED, Folds, draw_rows, folds_of_shares, make_folds
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
@@ -54,6 +54,8 @@ from stablepred.tables.messages import listed, repeated
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
+# Log-likelihood of held-out rows that a straight line must gain over one that is bent in the tails.
+DECISIVE = 5.0
 # Of the weights under which effects are measured.
 SETTINGS = Settings(
     Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
@@ -64,6 +66,7 @@ SETTINGS = Settings(
 class Rows:
     """The user's rows, encoded. ``groups`` is the variable of each column of ``x``."""
 
+    table: Any
     x: FloatArray
     y: Any
     weight: FloatArray
@@ -139,7 +142,7 @@ def read_rows(
             "it. Pass the labels of two or more, or none.",
             StablepredWarning,
         )
-    return Rows(x, labels, weight, own[encoder.groups_], names, codes, cluster, environments)
+    return Rows(table, x, labels, weight, own[encoder.groups_], names, codes, cluster, environments)
 
 
 def read_features(model: Any, X: Any, *, reset: bool) -> Any:
@@ -222,6 +225,7 @@ def read_number(rows: Rows) -> Target:
 class Screening:
     """The decision, and which of the sample's columns belong to the variables in use."""
 
+    rows: Rows
     sample: Sample
     choice: Choice
     used: BoolArray
@@ -241,16 +245,10 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
         limit_resources(rows.x.size),
         fit_progress(type(model).__name__, model.verbose > 0) as progress,
     ):
-        sample = make_sample(
-            rows.x,
-            target.values,
-            rows.weight,
-            [str(j) for j in range(rows.x.shape[1])],
-            groups=rows.groups,
-            environment=rows.environment,
-            cluster=rows.cluster,
-            device=choose_device(model.device, rows.x.size),
-        )
+        sample = _group(model, rows, target)
+        straight = _straighten(model, rows, sample, target.outcome, seed)
+        if straight is not rows:
+            rows, sample = straight, _group(model, straight, target)
         _check_environments(sample, rows.environments)
         progress("evidence", 0, 0.0)
         most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
@@ -280,7 +278,48 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
     model.variables_ = _describe(variables, verdict, rows.names).assign(used=model.used_features_)
     numbers = variables.origin.columns[choice.used]
-    return Screening(sample, choice, np.isin(sample.groups, numbers))
+    return Screening(rows, sample, choice, np.isin(sample.groups, numbers))
+
+
+def _group(model: Any, rows: Rows, target: Target) -> Sample:
+    """The sample of the rows, where the parameters say."""
+    return make_sample(
+        rows.x,
+        target.values,
+        rows.weight,
+        [str(j) for j in range(rows.x.shape[1])],
+        groups=rows.groups,
+        environment=rows.environment,
+        cluster=rows.cluster,
+        device=choose_device(model.device, rows.x.size),
+    )
+
+
+def _straighten(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) -> Rows:
+    """The rows with numbers that are not bent in the tails, if held-out rows clearly ask for it.
+
+    That is judged by a linear model, on the folds that models are compared on.
+    """
+    bent = {c.name for c in model.encoder_.columns_ if getattr(c, "is_bent", False)}
+    if not bent:
+        return rows
+    drawn = draw_rows(sample, outcome, MOST_COMPARED, seed)
+    few, folds = sample.take(drawn), _split(model, rows, sample, drawn, outcome, seed)
+    if folds.is_empty:
+        return rows
+    first = np.unique(sample.origin.index, return_index=True)[1][drawn.cpu().numpy() > 0]
+    own = rows.table.iloc[np.flatnonzero(sample.origin.present)[first]]
+    encoder = model.encoder_.straightened(own, few.copies.cpu().numpy())
+    x = torch.as_tensor(encoder.encode_array(own)[0][:, sample.origin.columns], device=few.device)
+    straight = replace(few, x=x)
+    other = folds_of_shares(straight, outcome, folds.shares(few))
+    by_straight, by_bent = fit_linear(straight, other).held_out, fit_linear(few, folds).held_out
+    unit = max(outcome.dispersion(by_straight, folds.y, folds.copies), 1e-12)
+    gain = folds.losses(by_bent) - other.losses(by_straight)
+    if float(folds.copies @ gain) / unit < DECISIVE:
+        return rows
+    model.encoder_ = encoder
+    return replace(rows, x=encoder.encode_array(rows.table)[0])
 
 
 def _describe(variables: Sample, verdict: Verdict, names: list[str]) -> pd.DataFrame:

@@ -107,7 +107,7 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
             self.estimator_ = screening.fit_chosen()
         else:
             self.columns_ = np.sort(self.columns_)
-            self.estimator_ = fit_on_rows(self, rows, self.columns_)
+            self.estimator_ = fit_on_rows(self, screening.rows, self.columns_)
         kind, seed = is_classifier(self), self.random_state_
         self.references_ = fit_references(
             X, rows.y, sample_weight, classifier=kind, random_state=seed

@@ -76,9 +76,10 @@ class ScaledColumn:
     """A column of numbers that stay numbers: missing ones are the mean, far ones drawn in.
 
     Values are clipped to the range of training, [least, most]. Beyond its bulk, [low, high], they
-    grow like a logarithm: low - unit log(1 + (low - x) / unit), and the same above. What comes of
-    this is standardised, so that a missing value is zero. Columns of 0 and 1 stay as they are, with
-    the share of ones where a value is missing.
+    grow like a logarithm: low - unit log(1 + (low - x) / unit), and the same above. Without such
+    tails, low is least and high is most. What comes of this is standardised, so that a missing
+    value is zero. Columns of 0 and 1 stay as they are, with the share of ones where a value is
+    missing.
     """
 
     name: str
@@ -99,12 +100,17 @@ class ScaledColumn:
         """Names of the features."""
         return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
 
+    @property
+    def is_bent(self) -> bool:
+        """Whether values of the training rows are drawn in."""
+        return self.least < self.low or self.high < self.most
+
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
         found, notes = _read_new(self, column, "imputed")
         check_size(found.values, self.name)
         missing = ~found.finite
-        x = np.where(missing, self.least, found.values)
+        x = np.where(missing, 0.0 if self.binary else self.mean, found.values)
         if self.binary:
             notes += _note_odd("not 0/1", self.name, (x != 0) & (x != 1), x)
             x = np.where(missing, self.mean, x > 0.5)

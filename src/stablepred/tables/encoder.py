@@ -1,6 +1,7 @@
 """Encode a table as it comes as the numbers that estimators need."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -21,15 +22,15 @@ from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import n_features
 from stablepred.tables import messages
-from stablepred.tables.columns import Column, typed
-from stablepred.tables.learning import learn_column
+from stablepred.tables.columns import Column, ScaledColumn, typed
+from stablepred.tables.learning import learn_column, straighten
 from stablepred.tables.messages import Note
 
 # The text of the note on each topic, in this order.
 TOPICS = {
     "constant": "left out, constant",
     "text id": "left out, an id or free text",
-    "few": "left out, not two values in 10 rows or more",
+    "few": "left out, not two values in enough rows",
     "numeric id": "probably an id, drop it unless its size means something",
     "zeros": "read as numbers though some begin with 0, as codes do",
     "comma": "read with a decimal comma",
@@ -58,12 +59,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     logarithm only beyond the bulk of it (the quantiles of 1 % and 99 %). Columns of 0 and 1 and
     booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
     of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
-    ``job=student``, with values in fewer than ten rows, and all but the 30 most frequent, combined
-    into ``job is rare``; of two values only the last one needs a feature. Values never seen in
-    training are encoded as the average training row. Constant columns, and text that differs from
-    row to row, are left out with a ``TableWarning``. Dates are refused, and so are infinite numbers
-    and numbers that can be read in two ways, such as 1.234 beside 999. Columns may be text, as in a
-    CSV file, or typed: the resulting features are the same.
+    ``job=student``, with values in fewer than ten rows (of a small table, in under a twentieth of
+    them), and all but the 30 most frequent, combined into ``job is rare``; of two values only the
+    last one needs a feature. Values never seen in training are encoded as the average training
+    row. Constant columns, and text that differs from row to row, are left out with a
+    ``TableWarning``. Dates are refused, and so are infinite numbers and numbers that can be read in
+    two ways, such as 1.234 beside 999. Columns may be text, as in a CSV file, or typed: the
+    resulting features are the same.
 
     Parameters
     ----------
@@ -76,6 +78,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Cut numbers there (as `Dichotomizer` does) into ``age>40.9``, so that all features are 0/1.
         Missing values have a feature however few they are, text values down to 1 % of the rows,
         and those never seen count as rare, or as none of the known ones.
+    tails : {"log", "clip", "keep"}, default="log"
+        Numbers beyond the bulk of training: growing like a logarithm, clipped to the range of
+        training only, or as they are.
 
     Attributes
     ----------
@@ -116,10 +121,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop: Sequence[str] = (),
         overlap: float | None = None,
         dichotomize: str | None = None,
+        tails: str = "log",
     ) -> None:
         self.drop = drop
         self.overlap = overlap
         self.dichotomize = dichotomize
+        self.tails = tails
 
     @atomic
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -143,7 +150,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
             weight = check_sample_weight(sample_weight, frame)
             frame, count = frame[weight > 0], count_rows(weight[weight > 0])
-        learned = [learn_column(frame[name], count, self.dichotomize) for name in self.variables_]
+        learned = [
+            learn_column(frame[name], count, self.dichotomize, self.tails)
+            for name in self.variables_
+        ]
         notes = [note for _, found in learned for note in found]
         self.columns_ = [column for column, _ in learned if column is not None]
         self.kept_ = np.ones(sum(len(column.features) for column in self.columns_), dtype=bool)
@@ -178,6 +188,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.overlap is not None and not 0 <= self.overlap < 0.5:
             raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
         check_one_of(self, "dichotomize", (None, "mean", "median"))
+        check_one_of(self, "tails", ("log", "clip", "keep"))
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The features of new rows; warns about values not seen in training."""
@@ -205,6 +216,20 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         values[:, k] = feature
                         k += 1
         return values, notes
+
+    def straightened(self, X: Any, count: NDArray[np.float64]) -> Self:
+        """The same encoder without tails, by the mean and spread of some training rows.
+
+        ``count`` says how many rows each of them stands for.
+        """
+        frame, other = self._named(X), copy(self)
+        other.columns_ = [
+            straighten(column, frame[column.name], count, "clip")
+            if isinstance(column, ScaledColumn)
+            else column
+            for column in self.columns_
+        ]
+        return other
 
     def typed(self, X: Any) -> pd.DataFrame:
         """The columns in use before they are encoded: numbers as floats, text as categories."""

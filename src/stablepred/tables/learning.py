@@ -10,7 +10,14 @@ from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables import types
-from stablepred.tables.columns import Column, NumberColumn, ScaledColumn, TextColumn, check_size
+from stablepred.tables.columns import (
+    LARGEST,
+    Column,
+    NumberColumn,
+    ScaledColumn,
+    TextColumn,
+    check_size,
+)
 from stablepred.tables.messages import Note, shorten
 from stablepred.tables.types import BOOLEANS, LEADING_ZERO, Categories, FloatArray, Numbers
 
@@ -19,9 +26,10 @@ Learned = tuple[Column | None, list[Note]]
 # Share of the training rows on each side that is not the bulk of the numbers.
 TAIL = 0.01
 # A text value in a smaller share of the rows is counted together with the others like it where
-# numbers are cut; else one in fewer rows, and all but the most frequent ones.
+# numbers are cut; else one in fewer rows than this (in a small table: this share of them), and all
+# but the most frequent ones.
 RARE = 0.01
-FEW, MOST_LEVELS = 10, 30
+FEW, FEW_SHARE, MOST_LEVELS = 10, 0.05, 30
 # Missing values in so many rows, and in this share of them, have a feature of their own.
 MISSING = 0.1
 # Text that differs in more than this share of the rows, in this many values or more, is an id.
@@ -33,12 +41,31 @@ DATES = 0.9
 NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
 
 
-def learn_column(column: pd.Series, count: FloatArray, dichotomize: str | None = None) -> Learned:
+def learn_column(
+    column: pd.Series, count: FloatArray, dichotomize: str | None = None, tails: str = "log"
+) -> Learned:
     """How to encode a column, or None where it is left out; and what must not be silent.
 
     ``count`` says how many rows each row stands for; ``dichotomize`` how numbers are cut, if at
-    all.
+    all; ``tails`` what becomes of those that are not.
     """
+    learned, notes = _learn(column, count, dichotomize)
+    if isinstance(learned, ScaledColumn) and tails != "log":
+        learned = straighten(learned, column, count, tails)
+    return learned, notes
+
+
+def straighten(part: ScaledColumn, rows: pd.Series, count: FloatArray, tails: str) -> ScaledColumn:
+    """The column without a bend, standardised by the mean and spread of some training rows."""
+    if part.binary:
+        return part
+    least, most = (part.least, part.most) if tails == "clip" else (-LARGEST, LARGEST)
+    known = types.read_numbers(rows, part.style)
+    mean, sd = moments(*distinct_values(np.where(known.finite, known.values, np.nan), count))
+    return replace(part, least=least, most=most, low=least, high=most, mean=mean, sd=sd)
+
+
+def _learn(column: pd.Series, count: FloatArray, dichotomize: str | None) -> Learned:
     name, kind = str(column.name), types.check_kind(column)
     if kind != "text":
         style = "boolean" if kind == "boolean" else "point"
@@ -185,8 +212,11 @@ def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> 
     if all_named:
         few = counts < RARE * (counts.sum() + missing_rows)
     else:
-        missing = bool(missing_rows >= FEW)
-        few = counts < FEW
+        least = max(2, min(FEW, FEW_SHARE * (counts.sum() + missing_rows)))
+        missing = bool(missing_rows >= least)
+        few = counts < least
+        if few.all() and size <= MOST_LEVELS:  # many small groups, such as shops
+            few = counts < 2
         few[np.argsort(-counts, kind="stable")[MOST_LEVELS:]] = True
     if few.sum() < 2:
         few[:] = False
