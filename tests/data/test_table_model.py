@@ -196,7 +196,6 @@ def test_an_estimator_that_takes_tables_gets_numbers_and_categories(frame):
         np.testing.assert_allclose(model.predict_proba(text), expected.predict_proba(frame))
         assert model.summary()["features"] == ["age", "job", "code"]
         model.check_stored()
-    assert not fit_table(frame, "bought", TakesTables(), overlap=0.1).typed
 
 
 def test_numbers_are_kept_unless_the_estimator_cuts_them(frame):

@@ -91,20 +91,16 @@ def _show(errors: Any, environments: int, by: str | None) -> None:
 
 def _verdict(errors: Any, base_rate: float, most: float | None) -> bool:
     """Say whether the model is better than a constant, and stable; whether the check passes."""
-    summary = "Average_Error" if "Average_Error" in errors.index else errors.index[0]
-    average, constant = errors["error"][summary], errors["constant"][summary]
-    useful = bool(average < constant)
-    word, rest = (
-        ("better", "") if useful else ("NO BETTER", ": stable or not, it is of no use here")
-    )
+    summary = errors.loc["Average_Error" if "Average_Error" in errors.index else errors.index[0]]
+    useful = bool(summary["error"] < summary["constant"])
     say(
-        f"On average {word} than a constant of {base_rate:.3f}, the training rate "
-        f"({average:.4f} against {constant:.4f}){rest}."
+        f"On average {'better' if useful else 'NO BETTER'} than a constant of {base_rate:.3f}, the "
+        f"training rate ({summary['error']:.4f} against {summary['constant']:.4f})"
+        f"{'' if useful else ': stable or not, it is of no use here'}."
     )
-    single = errors[errors["rows"].notna()]
-    worse = [str(name) for name in single.index[single["error"] >= single["constant"]]]
-    if useful and worse:
-        say(f"No better than the constant in: {', '.join(worse)}.")
+    worse = errors[errors["rows"].notna() & (errors["error"] >= errors["constant"])]
+    if useful and len(worse):
+        say(f"No better than the constant in: {', '.join(map(str, worse.index))}.")
     if most is None:
         return True
     stability = float(errors["error"]["Stability_Error"])

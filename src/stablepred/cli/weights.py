@@ -13,7 +13,6 @@ def weights(
     target: str | None = None,
     method: Literal["gbr", "dgbr"] = "gbr",
     drop: list[str] | None = None,
-    overlap: float | None = None,
     settings: list[str] | None = None,
     seed: int = 0,
     force: bool = False,
@@ -28,7 +27,7 @@ def weights(
     import pandas as pd
 
     import stablepred as sp
-    from stablepred.cli.estimators import parameter_options, set_parameters
+    from stablepred.cli.estimators import set_parameters
     from stablepred.cli.tables import check_file, open_input, read, select_columns, write_csv
     from stablepred.tables.encoder import TableEncoder
     from stablepred.tables.target import learn_target
@@ -45,9 +44,9 @@ def weights(
     say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
     if target is None:
         say("no --target was named: every column is balanced, an outcome among them too")
-    with warnings_as_lines(parameter_options(balancer)), working("balancing"):
+    with warnings_as_lines(balancer), working("balancing"):
         features = frame if target is None else frame.drop(columns=target)
-        encoder = TableEncoder(overlap=overlap, dichotomize=balancer.dichotomize).fit(features)
+        encoder = TableEncoder(dichotomize=balancer.dichotomize).fit(features)
         outcome = () if method == "gbr" else (learn_target(frame[target]).encode(frame[target]),)
         balancer.fit(encoder.encode(features)[0], *outcome)
     w = getattr(balancer, "weights_" if method == "gbr" else "sample_weight_")

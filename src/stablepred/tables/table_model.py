@@ -205,7 +205,6 @@ def encode_table(
     estimator: Any = None,
     drop: Sequence[str] = (),
     positive: str | None = None,
-    overlap: float | None = None,
     skip_missing_target: bool = False,
     environment: str | None = None,
 ) -> EncodedTable:
@@ -252,8 +251,8 @@ def encode_table(
         frame = frame.drop(columns=environment)
     rest = frame.drop(columns=target)
     cut = parameters.get("dichotomize")
-    encoder = TableEncoder(drop=tuple(drop), overlap=overlap, dichotomize=cut).fit(rest)
-    typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
+    encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(rest)
+    typed = bool(getattr(estimator, "takes_tables", False))
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
     # After joining or stacking tables every row may be there several times.
@@ -277,7 +276,6 @@ def fit_table(
     *,
     drop: Sequence[str] = (),
     positive: str | None = None,
-    overlap: float | None = None,
     skip_missing_target: bool = False,
     environment: str | None = None,
 ) -> TableModel:
@@ -297,8 +295,6 @@ def fit_table(
         Columns to leave out.
     positive : str, optional
         The value of the target to predict (1); by default the last in sorted order.
-    overlap : float, optional
-        As in `TableEncoder`.
     skip_missing_target : bool, default=False
         Leave out rows in which the target is missing; otherwise they are an error.
     environment : str, optional
@@ -319,10 +315,8 @@ def fit_table(
     >>> fit_table(frame, "buys", LogisticRegression()).predict(pd.DataFrame({"age": [25, 65]}))
     array(['no', 'yes'], dtype=object)
     """
-    encoded = encode_table(
-        frame, target, estimator, drop, positive, overlap, skip_missing_target, environment
-    )
-    return encoded.fit(estimator)
+    parts = frame, target, estimator, drop, positive, skip_missing_target, environment
+    return encode_table(*parts).fit(estimator)
 
 
 # --- the folder of a model ---
