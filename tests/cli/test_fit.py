@@ -233,12 +233,6 @@ def test_rows_without_an_outcome_are_left_out_if_asked(run, customers, tmp_path)
     assert load(tmp_path / "m").rows == 198
 
 
-def test_a_table_given_twice_is_noticed(run, customers, tmp_path):
-    pd.concat([customers(200)] * 2).to_csv(tmp_path / "t.csv", index=False)
-    answer = run("fit", tmp_path / "t.csv", *ARGUMENTS, "-o", tmp_path / "m")
-    assert answer.out.count("every row is there 2 times") == 1
-
-
 def test_several_classes_are_predicted_by_name(run, customers, tmp_path):
     customers(200).to_csv(tmp_path / "t.csv", index=False)
     options = ("--target", "job", "--method", "lr", "-o", tmp_path / "m")

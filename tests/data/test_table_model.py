@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from stablepred import GBRClassifier, StableClassifier, environment_errors, load
 from stablepred.data import Environment, TableEncoder, TableModel, fit_table
-from stablepred.exceptions import InputError, ModelFileError, TableWarning
+from stablepred.exceptions import InputError, ModelFileError
 from stablepred.io import atomic
 from stablepred.search import StableSearchCV
 from stablepred.tables.table_model import encode_table
@@ -154,14 +154,6 @@ def test_rows_without_a_target_are_left_out_if_asked(target):
     expected = fit_table(frame.dropna(subset=target), target, estimator)
     assert model.rows == 198
     np.testing.assert_array_equal(model.predict(frame), expected.predict(frame))
-
-
-def test_a_table_whose_rows_all_repeat_is_noticed(frame):
-    assert "every row" not in str(fit_table(frame, "bought", LogisticRegression()).encoder.notes_)
-    twice = pd.concat([frame, frame]).assign(mixed=[True, 1, "x", None] * 100, odd=[[1]] * 400)
-    with pytest.warns(TableWarning, match="every row is there 2 times"):
-        model = fit_table(twice, "bought", LogisticRegression(), drop=["odd"])
-    assert model.encoder.notes_[0].startswith("every row is there 2 times")
 
 
 class TakesTables(LogisticRegression):

@@ -124,8 +124,6 @@ def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
     if path is None:
         named = os.environ.get(FOLDER_VARIABLE)
         folders = [*([Path(named)] if named else []), cache_folder()]
-    elif not path.exists():
-        raise InputError(f"there is no file or folder {str(path)!r} to load {name!r} from.")
     elif path.is_file() and len(source.files) == 1:
         return [path]
     else:
@@ -138,20 +136,21 @@ def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
     if path is None:
         return []
     raise InputError(
-        f"the folder {str(folders[0])!r} lacks files of {name!r}: it needs "
+        f"there are no files of {name!r} in {str(folders[0])!r}: it needs "
         f"{' and '.join(source.files)}, plain or with .gz."
     )
 
 
 def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
     """The table in one or several files, as text."""
-    parts, header = [], 0 if source.header else None
-    options: dict[str, Any] = {"sep": source.separator, "header": header, "skipinitialspace": True}
-    options["comment"] = None if source.header else "|"  # the first line of adult.test
-    options["keep_default_na"] = False  # "None" and "NA" are values like any other
+    # "None" and "NA" are values like any other.
+    options: dict[str, Any] = {"sep": source.separator, "dtype": str, "keep_default_na": False}
+    if not source.header:
+        options |= {"header": None, "comment": "|"}  # the first line of adult.test
+    parts = []
     for file in files:
         try:
-            parts.append(pd.read_csv(file, dtype=str, **options))
+            parts.append(pd.read_csv(file, skipinitialspace=True, **options))
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise InputError(f"the file {str(file)!r} cannot be read: {error}") from error
     frame, where = pd.concat(parts, ignore_index=True), " and ".join(map(str, files))
@@ -187,14 +186,11 @@ def _fetch(name: str, source: Source) -> pd.DataFrame:
 
 def _check_shape(frame: pd.DataFrame, source: Source, where: str) -> None:
     """Raise unless the table has as many rows and columns as the published one."""
-    rows, columns = frame.shape
-    if columns != source.columns:
+    if frame.shape != (source.rows, source.columns):
         raise InputError(
-            f"{where} has {columns} columns where {source.columns}, in a file separated by "
-            f"{source.separator!r}, are expected."
+            f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns where {source.rows} "
+            f"and {source.columns}, in a file separated by {source.separator!r}, are expected."
         )
-    if rows != source.rows:
-        raise InputError(f"{where} has {rows} rows where {source.rows} are expected.")
 
 
 def _type(column: pd.Series, source: Source) -> pd.Series:

@@ -159,9 +159,6 @@ def distinct_values(values: FloatArray, count: FloatArray) -> tuple[FloatArray, 
     """
     known = ~np.isnan(values)
     values, count = values[known] + 0.0, count[known]  # no negative zero
-    if (count == 1).all():
-        found, rows = np.unique(values, return_counts=True)
-        return found, rows / max(1, len(values))
     found, index = np.unique(values, return_inverse=True)
     rows = np.bincount(index, count, minlength=len(found))
     return found, rows / rows.sum()

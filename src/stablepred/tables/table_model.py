@@ -25,7 +25,6 @@ from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.tables import target as outcomes
 from stablepred.tables.encoder import TableEncoder, as_frame, warn_of
 from stablepred.tables.groups import group_rows
-from stablepred.tables.learning import FEW
 from stablepred.tables.messages import Note, check_columns, check_known, listed, not_two_values
 from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Target
 from stablepred.worlds.environment import Environment
@@ -255,14 +254,6 @@ def encode_table(
     typed = bool(getattr(estimator, "takes_tables", False))
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
-    # After joining or stacking tables every row may be there several times.
-    hashes = pd.util.hash_pandas_object(frame[[*encoder.used_columns, target]], index=False)
-    times = np.unique(hashes, return_counts=True)[1]
-    if (copies := int(np.gcd.reduce(times))) > 1 and len(times) >= FEW:
-        notes.append(
-            f"every row is there {copies} times or a multiple of it: held-out rows are then known "
-            "from training, and all looks more certain than it is"
-        )
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
