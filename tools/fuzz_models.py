@@ -55,7 +55,7 @@ def check_usable(model: Any, path: Path) -> None:
     if hasattr(model, "get_params"):
         clone(model)
     if isinstance(model, TableModel):
-        json.dumps(model.summary())
+        str(model.feature_names)
     elif not hasattr(model, "n_features_in_"):
         return
     rows = random_rows(model)

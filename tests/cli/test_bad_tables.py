@@ -257,12 +257,6 @@ def test_a_folder_is_no_place_for_a_file(run, fitted):
     assert refused(run("predict", "model", "table.csv", "-o", "model", "--force"), "is a folder")
 
 
-def test_a_folder_with_other_things_is_never_replaced(run, fitted):
-    answer = run("fit", "table.csv", *FIT, "-o", ".", "--force")
-    assert refused(answer, "other things in it")
-    assert (fitted / "table.csv").exists()
-
-
 def failing(error):
     def fail(*arguments, **options):
         raise error

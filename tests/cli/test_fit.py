@@ -25,7 +25,7 @@ def test_what_happened_to_every_column_is_said(run, train, tmp_path):
         f"({missing} rows)",
         "7 features from 4 columns",
         answer.out.splitlines()[-2],  # the errors on held-out rows, below
-        f"written: {tmp_path / 'model'} (model.safetensors, summary.json)",
+        f"written: {tmp_path / 'model'} (model.safetensors)",
     ]
     assert answer.err == ""
 

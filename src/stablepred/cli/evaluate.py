@@ -16,7 +16,6 @@ def evaluate(
     by: str | None = None,
     bins: str | None = None,
     min_rows: int = 30,
-    against: Path | None = None,
     max_stability: float | None = None,
     output: Path | None = None,
     seed: int = 0,
@@ -29,7 +28,7 @@ def evaluate(
 
     Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
-    from stablepred.cli.tables import check_file, explain_change, load_environments, write_csv
+    from stablepred.cli.tables import check_file, load_environments, write_csv
 
     check_file(output, force=force)
     comparing = "" if max_stability is None else "--max-stability"
@@ -42,8 +41,6 @@ def evaluate(
     _show(errors, len(loaded.environments), by)
     say(verdict)
     passed = _verdict(errors, loaded.model.base_rate, max_stability)
-    if against is not None:
-        say(f"\n{explain_change(loaded, model, against, target, seed)}\n")
     if output is not None:
         say(f"written: {output}")
     if not passed:

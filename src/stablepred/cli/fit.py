@@ -67,7 +67,7 @@ def fit(
     _describe_model(model)
     with working("fitting again on each fold"):
         _compare_held_out(encoded, model, cv)
-    say(f"written: {output} (model.safetensors, summary.json)")
+    say(f"written: {output} (model.safetensors)")
 
 
 def _describe_columns(encoded: Any, dropped: list[str]) -> None:

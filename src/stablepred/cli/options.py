@@ -20,8 +20,6 @@ HELP = {
     "bins": "Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
     "without them quartiles.",
     "min_rows": "With --by, leave out environments with fewer rows.",
-    "against": "A table to compare with, such as that of training: how much of the change in loss "
-    "comes from X moving, and how much from Y given X changing.",
     "drop": "Column to leave out; may be repeated, or several separated by commas.",
     "settings": "A parameter of the method, for example --set max_iter=200; may be repeated.",
     "seed": "Seed of everything that is random.",

@@ -14,7 +14,7 @@ import pandas as pd
 import stablepred
 from stablepred._text import count_noun
 from stablepred.cli.options import STANDARD
-from stablepred.cli.screen import say, warnings_as_lines, working
+from stablepred.cli.screen import say, working
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
@@ -184,19 +184,6 @@ def _cut_rows(column: pd.Series, bins: str | None, min_rows: int) -> dict[str, A
         return groups.rows
     say(f"left out, under {min_rows} rows: {listed(few)}; --min-rows 1 takes them in")
     return large
-
-
-def explain_change(
-    loaded: Loaded, folder: Path, against: Path, target: str | None, seed: int
-) -> Any:
-    """What the change in the model's loss comes from, between a table and the environments."""
-    from stablepred.evaluation.drop import explain_drop
-
-    before, model = load_environments(folder, [against], target).rows, loaded.model
-    with warnings_as_lines(), working("comparing the two tables"):
-        return explain_drop(
-            lambda X: model.expected(model.features(X)[0]), before, loaded.rows, random_state=seed
-        )
 
 
 # --- what is written: checked before any work is done, complete or not there at all ---

@@ -1,6 +1,5 @@
 """A fitted model of a table as it comes: raw rows in, probabilities and labels out."""
 
-import json
 import os
 import warnings
 from collections.abc import Sequence
@@ -16,11 +15,10 @@ from sklearn.utils import get_tags
 
 from stablepred._text import count_noun
 from stablepred._validation import warn_user
-from stablepred._version import __version__
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.io.atomic import check_writable, new_folder
+from stablepred.io.atomic import check_writable
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.tables import target as outcomes
 from stablepred.tables.encoder import TableEncoder, as_frame, warn_of
@@ -30,8 +28,6 @@ from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Targe
 from stablepred.worlds.environment import Environment
 
 FloatArray = NDArray[np.float64]
-
-SUMMARY_FILE = "summary.json"
 
 
 @storable
@@ -115,35 +111,20 @@ class TableModel:
         return kind(name, self._read(frame), self.target.encode(frame[self.target.name]))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
+        """Write the model to a folder, whole or not at all, for ``load`` to read.
 
         An older model there is replaced only with ``force=True``.
         """
-        check_model_folder(Path(path), force=force)
-        with new_folder(path) as folder:
+        folder = Path(path)
+        check_model_folder(folder, force=force)
+        is_new = not folder.exists()
+        folder.mkdir(exist_ok=True)
+        try:
             save(self, folder / MODEL_FILE)
-            text = json.dumps(self.summary(), indent=2, ensure_ascii=False) + "\n"
-            (folder / SUMMARY_FILE).write_text(text, encoding="utf-8")
-
-    def summary(self) -> dict[str, Any]:
-        """What the model is, in plain values."""
-        names = self.feature_names
-        stable = getattr(self.estimator, "stable_features_", None)
-        if stable is not None:
-            stable = [name for name, is_so in zip(names, stable, strict=True) if is_so]
-        return {
-            "stablepred": __version__,
-            "estimator": type(self.estimator).__name__,
-            "target": self.target.name,
-            "positive": getattr(self.target, "positive", None),
-            "negative": getattr(self.target, "negative", None),
-            "rows": self.rows,
-            "base_rate": self.base_rate,
-            "columns": self.encoder.used_columns,
-            "features": names,
-            "stable_features": stable,
-            "notes": self.encoder.notes_,
-        }
+        except BaseException:
+            if is_new:
+                folder.rmdir()
+            raise
 
     @property
     def feature_names(self) -> list[str]:
@@ -313,18 +294,11 @@ def fit_table(
 # --- the folder of a model ---
 
 
-def check_model_folder(path: Path, *, force: bool) -> None:
-    """Raise early when a model folder cannot be written to ``path``, before any work is done."""
-    if path.is_dir():
-        found = {item.name for item in path.iterdir()}
-        if found - {MODEL_FILE, SUMMARY_FILE}:
-            raise InputError(
-                f"{path} is a folder with other things in it ({sorted(found)[0]}, ...), which are "
-                "never replaced. Name another folder."
-            )
-        if found and not force:
-            raise InputError(f"{path} exists. Name another folder, or replace it with force=True.")
-    elif path.exists():
-        raise InputError(f"{path} is a file. Name a folder for the model.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(path.parent)
+def check_model_folder(folder: Path, *, force: bool) -> None:
+    """Raise early when a model cannot be written to a folder, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file. Name a folder for the model.")
+    if (folder / MODEL_FILE).exists() and not force:
+        raise InputError(f"{folder} exists. Name another folder, or replace it with force=True.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(folder if folder.is_dir() else folder.parent)

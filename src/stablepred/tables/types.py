@@ -36,8 +36,8 @@ NUMBER = {
 # One mark and three digits after it: 1.234, or 1234 with its digits in groups.
 DOUBTFUL = {mark: rf"^[+-]?[1-9]\d{{0,2}}\{mark}\d{{3}}$" for mark in ".,"}
 # Floats shorter than doubles, by their names in pandas.
-SHORT = dict.fromkeys(("float16", "halffloat[pyarrow]"), np.float16)
-SHORT |= dict.fromkeys(("float32", "float[pyarrow]"), np.float32)
+SHORT: dict[str, Any] = {"float16": np.float16, "halffloat[pyarrow]": np.float16}
+SHORT |= {"float32": np.float32, "float[pyarrow]": np.float32}
 LEADING_ZERO = r"^[+-]?0\d"
 
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
