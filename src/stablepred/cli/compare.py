@@ -33,18 +33,20 @@ def compare(
     """
     import stablepred
     from stablepred._extras import require
-    from stablepred.cli.tables import distinct_name, new_file, write_csv
+    from stablepred.cli.tables import check_file, distinct_name, new_file, write_csv
     from stablepred.tables.messages import listed
     from stablepred.tables.target import learn_target
     from stablepred.tables.types import to_categories
 
-    if output is not None:
-        require("matplotlib", "the picture in the folder")  # before any work is done
     if not tests and by is None:
         raise options.UsageError(
             "there is nothing to test on. Give a second file, or name a column with --by."
         )
-    checkpoint = None if output is None else _open_folder(output, force=force)
+    checkpoint = None
+    if output is not None:  # before any work is done
+        require("matplotlib", "the picture in the folder")
+        checkpoint = output / RECORDS  # of a run that was interrupted, perhaps
+        check_file(output / TABLE, force=force or checkpoint.exists())
     frame, labels = _read(train, target, by, drop)
     several = len(to_categories(frame[target]).values) > 2
     outcome = learn_target(frame[target], number=several or None)
@@ -89,19 +91,6 @@ def compare(
         say(line)
     if output is not None:
         say(f"written: {output} ({TABLE}, {ERRORS}, {PICTURE})")
-
-
-def _open_folder(output: Path, *, force: bool) -> Path:
-    """Make the folder, or go on in the one of an earlier run; the path of its records."""
-    records = output / RECORDS
-    if output.exists() and not output.is_dir():
-        raise options.UsageError(f"{output} is a file. Name a folder.")
-    if output.exists() and any(output.iterdir()) and not records.exists() and not force:
-        raise options.UsageError(
-            f"{output} is not empty. Name another folder, or write there with --force."
-        )
-    output.mkdir(parents=True, exist_ok=True)
-    return records
 
 
 def _read(

@@ -58,8 +58,6 @@ HELP = {
     "reproduce jobs": "Number of processes.",
     "reproduce output": "Folder for records, tables and figures: results, or results/quick.",
     "weights target": "Outcome column, which is not to be balanced.",
-    "weights method": "gbr balances the features; dgbr (with --target) an embedding learned from "
-    "them.",
 }
 ARGUMENTS = ("table", "tables", "model", "compare train", "compare tests", "reproduce names")
 FLAGS = {"output": ("--output", "-o"), "settings": ("--set",)}

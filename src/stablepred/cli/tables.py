@@ -70,12 +70,17 @@ def select_columns(
     return kept, list(dict.fromkeys(dropped))
 
 
-def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:
-    """Name the columns that neither the model nor anything else uses."""
+def open_rows(model: TableModel, path: Path, *used: str) -> TableFile:
+    """New rows for a model; the columns that neither it nor anything else uses are named."""
+    file = open_input(path)
+    for name in used:
+        check_known(name, file.columns, f"{path}: column")
+    model.encoder.check_has_columns(file.columns)
     known = {*model.encoder.used_columns, *used}
     ignored = [name for name in file.columns if name not in known]
     if ignored:
         say(f"ignored, not used by the model: {listed(ignored)}")
+    return file
 
 
 def distinct_name(path: Path, others: Sequence[Path]) -> str:
@@ -89,7 +94,6 @@ class Loaded(NamedTuple):
     model: TableModel
     environments: list[PlainTable]
     references: dict[str, dict[str, Any]]  # by role, then by environment
-    rows: PlainTable  # all of them as they came
 
 
 def load_environments(
@@ -120,22 +124,15 @@ def load_environments(
         raise InputError("--bins cuts the column that --by names. Name it.")
     outcome = model.target.name if target is None else target
     extra = [outcome] if by is None else [outcome, by]
-    used = model.encoder.used_columns
     found: list[PlainTable] = []
-    whole: list[PlainTable] = []
     surprises: list[Note] = []
     references: dict[str, dict[str, Any]] = {}
     for path in paths:
-        file = open_input(path)
-        for name in extra:
-            check_known(name, file.columns, f"{path}: column")
-        model.encoder.check_has_columns(file.columns)
-        say_ignored(model, file, *extra)
-        frame = read(file, list(dict.fromkeys([*used, *extra])))
+        file = open_rows(model, path, *extra)
+        frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
         y = model.target.encode(frame[outcome])
         features, unexpected = model.features(frame)
         surprises += unexpected
-        whole.append(PlainTable(path.name, frame[used], y))
         beside = {"constant": np.full(len(frame), model.base_rate)}
         if model.references is not None:
             beside = {role: f(frame) for role, f in model.references.predictors().items()}
@@ -153,10 +150,7 @@ def load_environments(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
-    X = pd.concat([part.X for part in whole], ignore_index=True)
-    y = np.concatenate([part.y for part in whole])
-    rows = PlainTable(", ".join(part.name for part in whole), X, y)
-    return Loaded(model, found, references, rows)
+    return Loaded(model, found, references)
 
 
 def _cut_rows(column: pd.Series, bins: str | None, min_rows: int) -> dict[str, Any]:

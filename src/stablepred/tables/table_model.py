@@ -205,21 +205,7 @@ def encode_table(
         frame = frame[~missing]
         rows, first = count_noun(int(missing.sum()), "row"), int(np.argmax(missing)) + 1
         notes.append(f"left out without a target: {rows}, first data row {first}")
-    number = True if estimator is not None and is_regressor(estimator) else None
-    outcome = outcomes.learn_target(frame[target], positive, number=number)
-    if isinstance(outcome, NumberTarget) and estimator is not None and is_classifier(estimator):
-        raise InputError(
-            f"target {target!r} is a number (many different ones, or fractions). Use a regressor "
-            "such as StableRegressor, or recode it into two values."
-        )
-    inner = getattr(estimator, "estimator", None) or estimator  # that of a search
-    parameters = inner.get_params(deep=False) if hasattr(inner, "get_params") else {}
-    if isinstance(outcome, ClassTarget) and hasattr(estimator, "get_params"):
-        tags = get_tags(estimator).classifier_tags
-        if tags is not None and not tags.multi_class:
-            found = f"{len(outcome.values)} classes"
-            shown = [listed(outcome.values, 5)]
-            raise not_two_values(target, found, shown, "StableClassifier")
+    outcome = _learn_outcome(frame[target], positive, estimator)
     labels = None
     if environment is not None:
         others = [name for name in frame.columns if name != target]
@@ -230,7 +216,8 @@ def encode_table(
         notes += [*groups.notes, f"training environments by {environment}: {', '.join(counts)}"]
         frame = frame.drop(columns=environment)
     rest = frame.drop(columns=target)
-    cut = parameters.get("dichotomize")
+    inner = getattr(estimator, "estimator", None) or estimator  # that of a search
+    cut = getattr(inner, "dichotomize", None)
     encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(rest)
     typed = bool(getattr(estimator, "takes_tables", False))
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
@@ -239,6 +226,24 @@ def encode_table(
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
     return EncodedTable(encoder, outcome, features, y, rest[encoder.used_columns], typed, labels)
+
+
+def _learn_outcome(column: pd.Series, positive: str | None, estimator: Any) -> AnyTarget:
+    """What the outcome is, of a kind that the estimator takes."""
+    if estimator is None:
+        return outcomes.learn_target(column, positive)
+    outcome = outcomes.learn_target(column, positive, number=is_regressor(estimator) or None)
+    if isinstance(outcome, NumberTarget) and is_classifier(estimator):
+        raise InputError(
+            f"target {outcome.name!r} is a number (many different ones, or fractions). Use a "
+            "regressor such as StableRegressor, or recode it into two values."
+        )
+    tags = get_tags(estimator).classifier_tags
+    if isinstance(outcome, ClassTarget) and tags is not None and not tags.multi_class:
+        shown = [listed(outcome.values, 5)]
+        found = f"{len(outcome.values)} classes"
+        raise not_two_values(outcome.name, found, shown, "StableClassifier")
+    return outcome
 
 
 def fit_table(
