@@ -11,7 +11,7 @@ from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables import types
 from stablepred.tables.columns import Column, NumberColumn, ScaledColumn, TextColumn, check_size
-from stablepred.tables.messages import Note, shorten
+from stablepred.tables.messages import Note, note_rows, shorten
 from stablepred.tables.types import BOOLEANS, LEADING_ZERO, Categories, FloatArray, Numbers
 
 Learned = tuple[Column | None, list[Note]]
@@ -96,18 +96,15 @@ def _learn_numbers(
         )
     if dichotomize is None:
         check_size(found.values, name)
-    absent, strays = ~found.finite, int(found.strays.sum())
+    absent = ~found.finite
     distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
     missing = bool(absent.any())
     if dichotomize is None:
         missing = count[absent].sum() >= max(FEW, MISSING * count.sum())
     if len(distinct) + missing < 2 or not len(distinct):
         return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
-    notes = []
-    if strays:
-        notes.append(Note("stray", name, rows=strays, example=found.example))
-    if rows := int(absent.sum()):
-        notes.append(Note("missing" if missing else "imputed", name, rows=rows))
+    notes = note_rows("stray", name, found.strays, found.example)
+    notes += note_rows("missing" if missing else "imputed", name, absent)
     known = count[~absent].sum()
     if len(distinct) == known >= ID_LEAST and bool((distinct % 1 == 0).all()):
         notes.append(Note("numeric id", name, f"{len(distinct):,} different integers"))
@@ -185,9 +182,7 @@ def _learn_text(name: str, found: Categories, *, all_named: bool) -> Learned:
     values = np.array(found.values, dtype=object)
     levels, rare = values[~few].tolist(), values[few].tolist()
     notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
-    if found.missing.any():
-        topic = "missing" if missing else "new missing average"
-        notes.append(Note(topic, name, rows=int(found.missing.sum())))
+    notes += note_rows("missing" if missing else "new missing average", name, found.missing)
     groups = [*counts[~few], *[counts[few].sum()] * bool(rare), *[missing_rows] * missing]
     if len(groups) < 2:
         return None, [Note("few", name, f"{size:,} values")]
