@@ -209,12 +209,8 @@ def date_share(found: Categories) -> float:
 def find_style(text: Any) -> str:
     """How numbers are written: as most can be read; ``integer`` where none has a mark."""
     valid = _codes(text) >= 0
-    style, fewest = "", len(valid) + 1
-    for other, pattern in NUMBER.items():
-        strays = int((valid & ~match(text, pattern)).sum())
-        style, fewest = (other, strays) if strays < fewest else (style, fewest)
-        if not fewest:
-            break
+    strays = {s: int((valid & ~match(text, pattern)).sum()) for s, pattern in NUMBER.items()}
+    style = min(strays, key=lambda style: strays[style])
     return "integer" if style == "point" and not match(text, r"\.").any() else style
 
 
