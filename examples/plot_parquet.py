@@ -14,6 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import duckdb
+
 from stablepred import GBRClassifier
 from stablepred.data import SyntheticWorld, count_patterns
 from stablepred.plotting import WeightsDisplay
@@ -23,9 +25,9 @@ folder = Path(tempfile.mkdtemp())
 for k in range(3):
     part = world.sample(200_000, bias_rate=0.75, random_state=k)
     part.X.assign(bought=part.y).to_parquet(folder / f"rows-{k}.parquet")
-files = str(folder / "rows-*.parquet")
+rows = duckdb.read_parquet(str(folder / "rows-*.parquet"))
 
-counted = count_patterns(files, "bought")
+counted = count_patterns(rows, "bought")
 print(f"{counted.count.sum():,.0f} rows, {len(counted.X)} of them distinct")
 
 # %%
@@ -33,7 +35,7 @@ print(f"{counted.count.sum():,.0f} rows, {len(counted.X)} of them distinct")
 # -------------------------------
 # The model is the one that ``fit`` gives on all rows.
 started = time.perf_counter()
-model = GBRClassifier(random_state=0).fit_table(files, "bought")
+model = GBRClassifier(random_state=0).fit_table(rows, "bought")
 print(f"counted and fitted in {time.perf_counter() - started:.1f} s")
 print(model.feature_effects_.round(3).to_string(index=False))
 

@@ -141,18 +141,12 @@ def test_bad_input_of_one_process_is_an_error_on_all(failures, case):
         assert INPUT[case] in message
 
 
-@pytest.mark.parametrize(
-    ("case", "reason"),
-    [
-        ("failure", "rank 1 failed with MemoryError: no room"),
-        ("death", "rank 1 does not answer"),
-    ],
-)
-def test_the_others_are_told_who_is_gone(failures, case, reason):
+@pytest.mark.parametrize("case", ["failure", "death"])
+def test_the_others_are_told_that_a_process_is_gone(failures, case):
     for found in (failures[0], failures[2]):
         kind, message, _ = found[case]
         assert kind == "ShardError"
-        assert reason in message
+        assert "another process has failed, has ended" in message
     assert "death" not in failures[1]
     assert failures[1]["failure"][:2] == ["MemoryError", "no room"]
 
@@ -161,7 +155,7 @@ def test_nobody_waits_longer_than_the_timeout(failures):
     for found in failures:
         kind, message, _ = found["slow"]
         assert kind == "ShardError"
-        assert "timeout=1.5" in message or "does not answer" in message
+        assert "timeout=1.5" in message
 
 
 def test_a_failed_fit_leaves_the_processes_fit_for_the_next(failures):

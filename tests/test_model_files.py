@@ -18,7 +18,6 @@ import torch
 from safetensors import safe_open
 from safetensors.numpy import save as safetensors_bytes
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB
 
 import stablepred
 from stablepred import (
@@ -34,7 +33,7 @@ from stablepred import (
 )
 from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, ModelFileError
-from stablepred.io.container import SEAL, pack, seal, unpack
+from stablepred.io.container import HEADER, SEAL, pack, seal, unpack
 from stablepred.io.save import FORMAT, MODEL_FILE, save, storable
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
@@ -127,13 +126,10 @@ def folder(tmp_path_factory):
         "dgbr": DGBRClassifier(order=2, hidden=(3, 2), **fixed),
         "features": DGBRClassifier(head="features", hidden=(3,), **fixed),
         "logistic": BalancedClassifier(LogisticRegression(), GlobalBalancer(max_iter=3)),
-        "gauss": BalancedClassifier(GaussianNB(), GlobalBalancer(max_iter=3)),
-        "bernoulli": BalancedClassifier(BernoulliNB(), GlobalBalancer(max_iter=3)),
         "stable": StableClassifier(LogisticRegression(), cv=2, random_state=0),
         "default": StableClassifier(cv=2, random_state=0),
         "number": StableRegressor(LinearRegression(), cv=2, random_state=0),
         "encoder": TableEncoder(),
-        "multinomial": BalancedClassifier(MultinomialNB(), GlobalBalancer(max_iter=3)),
     }
     place = tmp_path_factory.mktemp("models")
     for name, model in models.items():
@@ -261,9 +257,7 @@ FORGED = [
     ("cut", set_state(dichotomizer_=3), "dichotomizer_ must be a Dichotomizer"),
     ("gbr", set_state(random_state_="x"), "random_state_ of a GBRClassifier cannot be 'x'"),
     ("dgbr", set_state(encoders_={"tuple": []}), "encoders_ of a DGBRClassifier cannot be"),
-    ("bernoulli", set_state(n_features_in_=3.0), "n_features_in_ must be"),
     ("gbr", set_state(history_=3), "history_ of a GBRClassifier cannot be 3"),
-    ("gbr", set_state(feature_names_in_={"strings": ["\ud800"], "object": True}), "UTF-8"),
     ("gbr", set_state(classes_={"strings": ["b", "a"], "object": False}), "sorted"),
     ("gbr", drop("coef_"), "coef_ of the GBRClassifier is missing"),
     ("gbr", drop("standardizer_"), "standardizer_, and not dichotomizer_, must be present"),
@@ -336,10 +330,6 @@ FORGED = [
     ("logistic", inner(set_state(surprise=3)), "'surprise' is no attribute"),
     ("logistic", set_array("estimator_.coef_", lambda a: a[:, :2]), "coef_"),
     ("logistic", set_array("estimator_.coef_", with_value(np.inf)), "coef_"),
-    ("gauss", set_array("estimator_.var_", with_value(0.0)), "var_"),
-    ("gauss", set_array("estimator_.var_", with_value(-1.0)), "var_"),
-    ("bernoulli", set_array("estimator_.feature_log_prob_", with_value(0.0)), "feature_log_prob_"),
-    ("multinomial", set_array("estimator_.feature_log_prob_", with_value(1.0)), "log_prob_"),
 ]
 
 
@@ -398,7 +388,7 @@ HEADERS = {
     "a number beyond 64 bits": ({"a": entry(shape=(1 << 64,))}, LIBRARY),
     "a number of many digits": (b'{"a":' + b"9" * 5000 + b"}", "digits"),
     "an unknown type": ({"a": entry(dtype=LIBRARY)}, LIBRARY),
-    "a type that numpy does not have": ({"a": entry("BF16", (4,))}, "unknown type 'BF16'"),
+    "a type that numpy does not have": ({"a": entry("BF16", (4,))}, "BF16"),
     "a list as a type": ({"a": entry(dtype=["F64"])}, LIBRARY),
     "bytes that are no booleans": ({"a": entry(dtype="BOOL", shape=(8,))}, "booleans"),
     "bytes that belong to nothing": ({}, LIBRARY),
@@ -414,11 +404,6 @@ def test_a_header_that_lies_is_refused(kind, tmp_path):
     if isinstance(header, dict):
         header = {"__metadata__": text_of(3)} | header
     refused(tmp_path / "model", raw_file(header, b"\x07" * 8), match)
-
-
-def test_a_header_with_foreign_metadata_is_refused(tmp_path):
-    header = {"__metadata__": text_of(3) | {"other": "x"}}
-    refused(tmp_path / "model", raw_file(header), "unknown parts")
 
 
 @pytest.mark.parametrize("model", [{"strings": ["a"], "object": True}, {"tuple": []}, [], "x"])
@@ -475,7 +460,7 @@ BOMBS = {
 def test_a_small_file_cannot_take_much_memory(kind, tmp_path):
     path = tmp_path / "model"
     path.write_bytes(BOMBS[kind]())
-    assert peak_of_loading(path) <= 2 * path.stat().st_size + (1 << 22)
+    assert peak_of_loading(path) <= 2 * path.stat().st_size + 40 * HEADER
 
 
 def test_a_long_header_of_a_large_file_is_refused_unread(tmp_path):
@@ -491,22 +476,6 @@ def test_a_file_that_is_too_large_is_refused_unread(tmp_path):
     with path.open("wb") as stream:
         stream.truncate((1 << 32) + 1)  # takes no space on the disk
     assert peak_of_loading(path) < 1 << 20
-
-
-def test_a_model_with_too_many_names_is_refused_when_it_is_saved(tmp_path):
-    size = 100_000
-    model = Dichotomizer()
-    model.n_features_in_ = size
-    model.thresholds_, model.tolerances_ = np.full(size, 0.5), np.zeros(size)
-    model.feature_names_in_ = np.array([f"x{k}" for k in range(size)], dtype=object)
-    with pytest.raises(InputError, match="many thousands of names"):
-        model.save(tmp_path / "model")
-    assert not list(tmp_path.iterdir())
-    del model.feature_names_in_
-    model.save(tmp_path / "model")
-    np.testing.assert_array_equal(
-        stablepred.load(tmp_path / "model").thresholds_, model.thresholds_
-    )
 
 
 # --- other kinds of files ---
@@ -610,7 +579,6 @@ def gbr():
         ("solver", "magic", "solver must be one of"),
         ("note_", "mine", "note_.*no attributes of a GBRClassifier"),
         ("dichotomize", 5, "dichotomize"),
-        ("feature_names_in_", np.array(["a", "b", "\ud800"], dtype=object), "UTF-8"),
     ],
 )
 def test_what_could_not_be_loaded_is_not_saved(attribute, value, match, gbr, tmp_path):

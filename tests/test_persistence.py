@@ -23,7 +23,7 @@ from sklearn.linear_model import (
     SGDClassifier,
 )
 from sklearn.model_selection import KFold
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
 import stablepred
@@ -180,7 +180,6 @@ CLASSIFIERS = [
     SVC(),
     RidgeClassifier(),
     GaussianNB(),
-    BernoulliNB(),
     SGDClassifier(random_state=0),
     RandomForestClassifier(3, random_state=0),
     HistGradientBoostingClassifier(max_iter=3),

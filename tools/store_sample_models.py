@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.naive_bayes import BernoulliNB, GaussianNB
 
 from stablepred import (
     BalancedClassifier,
@@ -122,8 +121,6 @@ SAMPLES: dict[str, Sample] = {
     "dgbr-paper": Sample(lambda: DGBRClassifier.from_paper(**FEW)),
     "dgbr-not-fitted": Sample(lambda: DGBRClassifier(hidden=(5, 2), l1=0.1), data=""),
     "balanced-classifier": Sample(lambda: BalancedClassifier(LR(), GlobalBalancer(max_iter=5))),
-    "balanced-bayes": Sample(lambda: BalancedClassifier(GaussianNB(), GBRClassifier(**FIXED))),
-    "balanced-bernoulli": Sample(lambda: BalancedClassifier(BernoulliNB())),
     "balanced-regressor": Sample(
         lambda: BalancedRegressor(LinearRegression(), GlobalBalancer(max_iter=5))
     ),

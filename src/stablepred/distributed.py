@@ -6,9 +6,6 @@ over rows travel: every process ends up with the model of a fit on all rows, up 
 
 import itertools
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from datetime import timedelta
 from numbers import Integral
 from typing import Any, TypeVar
@@ -30,10 +27,6 @@ __all__ = ["fit_shard"]
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 SUPPORTED = (GlobalBalancer, GBRClassifier, DLRClassifier, DGBRClassifier)
-# Seconds in which the processes that are left say so, once one of them is gone.
-ROLL_CALL = 3.0
-
-_fits = itertools.count()
 
 
 def fit_shard(
@@ -80,49 +73,21 @@ def fit_shard(
                 "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
             )
         dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
-    with _shards(timeout) as shards:
+    limit = timedelta(seconds=timeout)
+    shards = Shards(dist.new_group(timeout=limit), limit)  # a group of its own for one fit
+    try:
         _check_together(shards, estimator, X, y)
         with row_shards(shards):
             return estimator.fit(X, y, sample_weight)
-
-
-@contextmanager
-def _shards(timeout: float) -> Iterator[Shards]:
-    """A group of its own for one fit; its failure on one process ends it on all."""
-    limit = timedelta(seconds=timeout)
-    shards = Shards(dist.new_group(timeout=limit), limit)
-    store = dist.distributed_c10d._get_default_store()
-    store = dist.distributed_c10d.PrefixStore(f"stablepred/{next(_fits)}", store)
-    try:
-        yield shards
-    except BaseException as error:
-        is_of_another = isinstance(error, ShardError)
-        word = "" if is_of_another else f"failed with {type(error).__name__}: {error}"
-        with suppress(RuntimeError):  # where no word can be left, the others see silence
-            store.set(str(shards.rank), word)
-        dist.destroy_process_group(shards.group)  # so that none goes on waiting
+    except ShardError as error:
+        raise ShardError(
+            f"the fit on {shards.size} row shards was given up on rank {shards.rank}: another "
+            f"process has failed, has ended, or took longer than timeout={timeout:g} seconds. Its "
+            "own output says why."
+        ) from error
+    finally:
+        dist.destroy_process_group(shards.group)  # so that no other process goes on waiting
         shards.group = None
-        if is_of_another:
-            raise ShardError(_call_roll(shards, store, timeout)) from error
-        raise
-    dist.destroy_process_group(shards.group)
-
-
-def _call_roll(shards: Shards, store: Any, timeout: float) -> str:
-    """What happened, as far as the processes that are left can tell."""
-    others = [str(rank) for rank in range(shards.size) if rank != shards.rank]
-    words: dict[str, str] = {}
-    end = time.monotonic() + ROLL_CALL
-    with suppress(RuntimeError):  # the store went with the process that kept it
-        while time.monotonic() < end and len(words) < len(others):
-            words = {rank: store.get(rank).decode() for rank in others if store.check([rank])}
-            time.sleep(0.05)
-    silence = "does not answer, it has ended or hangs (see its own output)"
-    failed = [f"rank {rank} {word}" for rank, word in words.items() if word]
-    failed = failed or [f"rank {rank} {silence}" for rank in others if rank not in words]
-    slow = f"all processes are there, but one took longer than timeout={timeout:g} seconds"
-    found = "; ".join(failed) or slow
-    return f"the fit on {shards.size} row shards was given up on rank {shards.rank}: {found}."
 
 
 def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
@@ -133,10 +98,9 @@ def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
         note = {"error": str(error)}
     notes = shards.exchange(note)
     errors = [other["error"] for other in notes]
-    if errors[0] and len(set(errors)) == 1:
-        raise InputError(errors[0])
     if any(errors):
-        raise InputError(" ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text))
+        each = " ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text)
+        raise InputError(errors[0] if len(set(errors)) == 1 else each)
     for what in ("parameters", "columns"):
         for rank, note in enumerate(notes):
             for here, first in itertools.zip_longest(note[what], notes[0][what]):

@@ -209,7 +209,7 @@ def test_new_rows_must_be_there(run, fitted):
 
 def test_evaluating_without_the_target(run, fitted):
     table(kind="a").drop(columns="y").to_csv("new.csv", index=False)
-    assert refused(run("evaluate", "model", "new.csv"), "target 'y' is not in the table")
+    assert refused(run("evaluate", "model", "new.csv"), "column 'y' is not in the table")
 
 
 def test_evaluating_with_a_third_value_in_the_target(run, fitted):
@@ -257,12 +257,6 @@ def test_a_folder_is_no_place_for_a_file(run, fitted):
     assert refused(run("predict", "model", "table.csv", "-o", "model", "--force"), "is a folder")
 
 
-def test_a_folder_with_other_things_is_never_replaced(run, fitted):
-    answer = run("fit", "table.csv", *FIT, "-o", ".", "--force")
-    assert refused(answer, "other things in it")
-    assert (fitted / "table.csv").exists()
-
-
 def failing(error):
     def fail(*arguments, **options):
         raise error
@@ -285,7 +279,7 @@ def test_a_model_that_cannot_be_written(run, place, monkeypatch, error, message,
     if older:
         run(*arguments)
     monkeypatch.setattr(os, "fsync", failing(error))
-    assert refused(run(*arguments), message, "Nothing was written")
+    assert refused(run(*arguments), message)
     assert left_behind(place) == (["model"] if older else [])
     if older:
         monkeypatch.undo()
@@ -314,17 +308,8 @@ def test_a_place_without_permission_is_found_out_before_any_work(run, place, mon
 def test_interrupting_the_fit_writes_nothing(run, place, monkeypatch):
     table().to_csv("table.csv", index=False)
     monkeypatch.setattr(EncodedTable, "fit", failing(KeyboardInterrupt()))
-    assert refused(run("fit", "table.csv", *FIT, "-o", "model"), "interrupted. Nothing was")
+    assert refused(run("fit", "table.csv", *FIT, "-o", "model"), "interrupted.")
     assert left_behind(place) == []
-
-
-@pytest.mark.parametrize("error", [FULL, KeyboardInterrupt()])
-def test_what_was_written_before_an_error_is_named(run, fitted, monkeypatch, error):
-    monkeypatch.setattr("stablepred.cli.evaluate._show", failing(error))
-    answer = run("evaluate", "model", "table.csv", "-o", "errors.csv")
-    assert refused(answer, " errors.csv was written.")
-    assert "Nothing was written" not in answer.err
-    assert (fitted / "errors.csv").exists()
 
 
 def test_a_column_to_drop_is_quoted_for_the_shell(run, place):
@@ -362,7 +347,7 @@ def test_a_real_signal_ends_with_a_message_and_no_folder(place, customers, how):
     finally:
         process.kill()
     assert process.returncode == 2
-    assert err == "error: interrupted. Nothing was written.\n"
+    assert err == "error: interrupted.\n"
     assert left_behind(place) == []
 
 
@@ -389,7 +374,7 @@ def test_an_error_that_should_not_happen_is_one_line_too(run, place, monkeypatch
         ("fit", "table.csv", "-o", "model"),
         ("fit", "table.csv", "--target", "y"),
         ("fit", "table.csv", *FIT, "--method", "magic", "-o", "model"),
-        ("fit", "table.csv", *FIT, "--overlap", "much", "-o", "model"),
+        ("fit", "table.csv", *FIT, "--seed", "much", "-o", "model"),
         ("evaluate", "model"),
         ("conjure",),
     ],

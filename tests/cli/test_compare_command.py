@@ -84,8 +84,8 @@ def test_what_cannot_be_compared_is_refused(run, compared, train, test_table, tm
     assert "column 'colour' is not in the table" in answer.err
     other = tmp_path / "other"
     other.mkdir()
-    (other / "letter.txt").write_text("mine")
-    assert "is not empty" in compared(out="other").err
+    (other / "comparison.csv").write_text("mine")
+    assert "comparison.csv exists" in compared(out="other").err
     assert compared("--force", out="other").code == 0
 
 

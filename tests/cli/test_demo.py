@@ -23,11 +23,6 @@ def test_demo_succeeds_and_names_every_method_and_reference(run):
         assert f"\n  {name} " in result.output
 
 
-def test_demo_shows_the_shrinkage_line_beside_the_methods(run):
-    result, _ = run
-    assert "\n  LR shrunk " in result.output
-
-
 def test_demo_writes_one_error_per_method_and_environment(run):
     _, folder = run
     errors = pd.read_csv(folder / "errors.csv", index_col="method")

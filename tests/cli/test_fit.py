@@ -1,13 +1,12 @@
 """``stablepred fit``: what it says and what it writes."""
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from stablepred import load
-from stablepred.cli.fit import _describe_use
+from stablepred import GBRClassifier, load
 from stablepred.cli.screen import in_options
 from stablepred.data import SyntheticWorld
+from stablepred.models import checkpoints
 
 ARGUMENTS = ("--target", "bought", "--method", "lr")
 
@@ -26,7 +25,7 @@ def test_what_happened_to_every_column_is_said(run, train, tmp_path):
         f"({missing} rows)",
         "7 features from 4 columns",
         answer.out.splitlines()[-2],  # the errors on held-out rows, below
-        f"written: {tmp_path / 'model'} (model.safetensors, summary.json)",
+        f"written: {tmp_path / 'model'} (model.safetensors)",
     ]
     assert answer.err == ""
 
@@ -61,18 +60,6 @@ def test_the_default_method_says_what_it_relies_on(run, tmp_path, customers):
         assert answer.code == 0, answer.err
 
 
-def test_the_fewer_of_the_used_and_the_unused_features_are_named(capsys):
-    names = np.array(["a", "b", "c", "d"])
-    _describe_use(names, np.array([True, False, False, False]))
-    _describe_use(names, np.array([True, False, True, True]))
-    _describe_use(names, np.ones(4, dtype=bool))
-    assert capsys.readouterr().out.splitlines() == [
-        "the model uses 1 of the 4 features; it uses a",
-        "the model uses 3 of the 4 features; it does not use b",
-        "the model uses all 4 features",
-    ]
-
-
 def test_parameters_are_set_by_name(run, tmp_path, customers):
     settings = ("--set", "max_iter=7", "--set", "l1=0.5", "--set", "solver=alternating")
     _, estimator = fitted(run, tmp_path, customers(120), "--method", "gbr", *settings)
@@ -93,7 +80,6 @@ def test_one_kind_of_evidence_has_no_effects_to_print(run, tmp_path, customers):
     ("method", "setting", "message"),
     [
         ("gbr", "weight_l3=1", "GBRClassifier has no parameter 'weight_l3' to set. Did you mean "),
-        ("gbr", "checkpoint=x", "no parameter 'checkpoint' to set"),
         ("stable", "estimator=x", "no parameter 'estimator' to set"),
         ("stable", "balance=1", "StableClassifier has no parameter 'balance' to set. "),
         ("gbr", "balance", "--set takes name=value, but was given 'balance'"),
@@ -108,27 +94,39 @@ def test_what_cannot_be_set_is_refused(run, train, tmp_path, method, setting, me
     assert not (tmp_path / "model").exists()
 
 
-def test_a_warning_names_the_option_that_sets_the_parameter(run, tmp_path, customers):
-    settings = ("--set", "max_iter=1", "--method", "gbr")
-    out, _ = fitted(run, tmp_path, customers(120), *settings)
-    assert "(--set max_iter=..., --set tol=...)\n" in out
-
-
 def test_messages_name_options_in_place_of_parameters():
-    parameters = {"tol": "--set", "solver": "--set", "balance": "--method gbr --set"}
     for message, expected in {
         "Leave it out: drop=['signup date'].": "Leave it out: --drop 'signup date'.",
         "drop=['a', \"it's\"]": "--drop a --drop 'it'\"'\"'s'",
         "Replace it with force=True.": "Replace it with --force.",
-        "Set overlap=0.1, or positive='no'": "Set --overlap 0.1, or --positive no",
-        "for example bins=[20, 30]": "for example --bins 20,30",
-        "bins cut numbers. Leave the bins out.": "--bins cut numbers. Leave --bins out.",
+        "Set positive='no'": "Set --positive no",
         "Use solver='sequential'.": "Use --set solver=sequential.",
-        "Raise tol, or lower balance.": "Raise tol, or lower balance. (--set tol=..., "
-        "--method gbr --set balance=...)",
+        "Use StableClassifier.": "Use --method stable.",
         "raise hell": "raise hell",
     }.items():
-        assert in_options(message, parameters) == expected
+        assert in_options(message, GBRClassifier()) == expected
+
+
+def test_a_stopped_fit_goes_on_to_the_same_model(run, tmp_path, customers, monkeypatch):
+    customers(120)[["age", "job", "offer", "bought"]].to_csv(tmp_path / "t.csv", index=False)
+    command = ("fit", tmp_path / "t.csv", "--target", "bought", "--method", "gbr", "-o")
+    assert run(*command, tmp_path / "whole").code == 0
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    keep, checkpoint = checkpoints.FileCheckpoint.keep, tmp_path / "fit.checkpoint"
+
+    def keep_and_stop(self, state):
+        keep(self, state)
+        raise KeyboardInterrupt
+
+    settings = (tmp_path / "model", "--set", f"checkpoint={checkpoint}")
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoints.FileCheckpoint, "keep", keep_and_stop)
+        assert run(*command, *settings).code == 2
+    assert checkpoint.exists()
+    assert run(*command, *settings).code == 0
+    assert not checkpoint.exists()
+    files = [tmp_path / name / "model.safetensors" for name in ("model", "whole")]
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -173,11 +171,6 @@ def test_a_column_with_a_comma_in_its_name_can_be_dropped(run, customers, tmp_pa
     assert "left out as asked: age, years" in answer.out
 
 
-def test_features_without_overlap_are_named(run, train, tmp_path):
-    answer = run("fit", train, *ARGUMENTS, "--overlap", 0.3, "-o", tmp_path / "model")
-    assert "left out for want of overlap, share of ones: income is missing (0.1" in answer.out
-
-
 def test_ids_are_warned_of(run, customers, tmp_path):
     path = tmp_path / "table.csv"
     frame = customers(60)
@@ -187,13 +180,6 @@ def test_ids_are_warned_of(run, customers, tmp_path):
     answer = run("fit", path, *ARGUMENTS, "-o", tmp_path / "model")
     assert "left out, an id or free text: code (60 different values in 60 rows)" in answer.out
     assert "probably an id, drop it unless its size means something: number" in answer.out
-
-
-def test_a_column_named_like_the_target_is_pointed_out(run, customers, tmp_path):
-    path = tmp_path / "table.csv"
-    customers(60).assign(Bought=[0, 1] * 30).to_csv(path, index=False)
-    answer = run("fit", path, *ARGUMENTS, "-o", tmp_path / "model")
-    assert "named like the target, drop it if it is the same thing: Bought" in answer.out
 
 
 def test_warnings_of_the_estimator_are_plain_lines(run, customers, tmp_path):
@@ -245,12 +231,6 @@ def test_rows_without_an_outcome_are_left_out_if_asked(run, customers, tmp_path)
     )
     assert "left out without a target: 2 rows, first data row 4" in answer.out
     assert load(tmp_path / "m").rows == 198
-
-
-def test_a_table_given_twice_is_noticed(run, customers, tmp_path):
-    pd.concat([customers(200)] * 2).to_csv(tmp_path / "t.csv", index=False)
-    answer = run("fit", tmp_path / "t.csv", *ARGUMENTS, "-o", tmp_path / "m")
-    assert answer.out.count("every row is there 2 times") == 1
 
 
 def test_several_classes_are_predicted_by_name(run, customers, tmp_path):

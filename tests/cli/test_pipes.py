@@ -34,7 +34,7 @@ def test_a_fit_is_written_though_nobody_reads_what_it_prints(train, tmp_path):
     assert (code, errors) == (141, "")
     assert lines[0].startswith(b"read ")
     written = {path.name for path in (tmp_path / "model").iterdir()}
-    assert written == {"model.safetensors", "summary.json"}
+    assert written == {"model.safetensors"}
 
 
 @pytest.mark.slow

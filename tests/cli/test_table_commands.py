@@ -196,19 +196,6 @@ def test_weights_without_a_target_balance_every_column(run, train, tmp_path):
     assert "no --target was named" in answer.out
 
 
-def test_weights_of_an_embedding_need_the_target(run, customers, tmp_path):
-    path = tmp_path / "small.csv"
-    customers(120)[["age", "job", "offer", "bought"]].to_csv(path, index=False)
-    answer = run("weights", path, "--method", "dgbr", "-o", tmp_path / "weights.csv")
-    assert answer.code == 2
-    assert "name --target" in answer.err
-    answer = run(
-        "weights", path, "--method", "dgbr", "--target", "bought", "-o", tmp_path / "weights.csv"
-    )
-    assert answer.code == 0
-    assert pd.read_csv(tmp_path / "weights.csv")["weight"].mean() == pytest.approx(1)
-
-
 # --- report and datasets ---
 
 needs_pages = pytest.mark.skipif(

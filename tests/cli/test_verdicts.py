@@ -82,26 +82,13 @@ def test_environments_of_single_rows_show_no_difference(run, model, customers, t
 def test_errors_are_shown_with_decimals_of_their_size(run, tmp_path):
     rng = np.random.default_rng(0)
     x, path = rng.normal(size=120), tmp_path / "table.csv"
-    for unit, shown in ((1e-6, r" 9\.0e-07–"), (1e6, r" \d{6} ")):
+    for unit, shown in ((1e-6, r" \d\.\de-07–"), (1e6, r" \d{6} ")):
         y = (x + rng.normal(size=120)) * unit
         pd.DataFrame({"x": x, "g": ["a", "b"] * 60, "y": y}).to_csv(path, index=False)
         options = ("--target", "y", "--cv", 0, "--force", "--set", "evidence=explaining_away")
         run("fit", path, *options, "-o", tmp_path / "model")
         out = run("evaluate", tmp_path / "model", path).out
         assert re.search(shown, out), out
-
-
-def test_the_change_in_loss_is_explained_on_terminal_and_page(
-    run, model, train, test_table, tmp_path
-):
-    options = ("--by", "region", "--against", train)
-    out = run("evaluate", model, test_table, *options).out
-    assert "\nThe loss " in out
-    for part in ("X moves", "Y given X changes", "from the first table to what both share"):
-        assert f"\n{part} " in out
-    page = tmp_path / "report.html"
-    assert run("report", model, test_table, *options, "-o", page).code == 0
-    assert "What it comes from" in page.read_text()
 
 
 @pytest.mark.slow

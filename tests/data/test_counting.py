@@ -110,13 +110,6 @@ def test_numbers_that_are_not_cut_are_counted_as_they_are(frame):
     assert patterns.dichotomizer is None
 
 
-@pytest.mark.parametrize("scale", [1e-310, 1e308])
-def test_means_of_extreme_numbers_are_found(scale):
-    frame = pd.DataFrame({"a": np.array([0.1, 0.2, 0.3, 1.0]) * scale, "y": [0, 1, 0, 1]})
-    found = count_patterns(frame, "y", dichotomize="mean")
-    assert as_counter(found) == expected(frame, "y")
-
-
 # --- engines ---
 
 
@@ -177,16 +170,6 @@ def test_a_packed_csv_file_is_counted_whatever_its_name(frame, tmp_path):
     same(count_patterns(path, "bought"), count_patterns(frame, "bought"))
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_a_glob_is_one_table(frame, tmp_path, kind):
-    for k, part in enumerate(np.array_split(np.arange(len(frame)), 3)):
-        path = tmp_path / f"rows-{k}.{kind}"
-        rows = frame.iloc[part]
-        rows.to_parquet(path) if kind == "parquet" else rows.to_csv(path, index=False)
-    found = count_patterns(tmp_path / f"rows-*.{kind}", "bought")
-    same(found, count_patterns(frame, "bought"))
-
-
 def test_the_type_of_a_csv_column_is_that_of_all_its_values(tmp_path):
     path = tmp_path / "late.csv"
     path.write_text("a,y\n" + "0,0\n1,1\n" * 30_000 + "0.5,1\n")
@@ -241,7 +224,7 @@ def test_counting_leaves_no_file_behind(frame, tmp_path, monkeypatch):
             {},
             r"missing values in 'bit' \(1 row\), 'share' \(200 rows\). Fill them in",
         ),
-        ({"share": [np.inf, 1.0] * 200}, {}, "infinite values in share"),
+        ({"share": [np.inf, 1.0] * 200}, {}, "infinite values, or too large ones, in share"),
         ({"job": "clerk"}, {}, r"must be numbers or booleans, but are not: 'job' \(String"),
     ],
 )
@@ -287,45 +270,6 @@ def test_a_damaged_file_is_refused(frame, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_parts_with_other_columns_are_refused_by_name(frame, tmp_path, kind):
-    for k, part in enumerate([frame, frame.drop(columns="bit"), frame.assign(new=1)]):
-        path = tmp_path / f"rows-{k}.{kind}"
-        part.to_parquet(path) if kind == "parquet" else part.to_csv(path, index=False)
-    with pytest.raises(InputError, match=rf"rows-1.{kind} lacks bit: its columns must be those"):
-        count_patterns(tmp_path / f"rows-[01].{kind}", "bought")
-    with pytest.raises(InputError, match=rf"rows-2.{kind} adds new: its columns must be those"):
-        count_patterns(tmp_path / f"rows-[02].{kind}", "bought")
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_the_columns_of_parts_are_matched_by_name(frame, tmp_path, kind):
-    """They were once stacked by position."""
-    for k, names in enumerate([list(frame), list(frame)[::-1]]):
-        path, part = tmp_path / f"rows-{k}.{kind}", frame.iloc[k::2][names]
-        part.to_parquet(path) if kind == "parquet" else part.to_csv(path, index=False)
-    same(count_patterns(tmp_path / f"rows-*.{kind}", "bought"), count_patterns(frame, "bought"))
-
-
-def test_parts_of_a_parquet_table_may_differ_in_their_numbers(tmp_path):
-    """The second part was once rounded to the integers of the first."""
-    pd.DataFrame({"a": [0, 2], "y": [0, 1]}).to_parquet(tmp_path / "rows-0.parquet")
-    pd.DataFrame({"a": [0.5, 1.5], "y": [0, 1]}).to_parquet(tmp_path / "rows-1.parquet")
-    patterns = count_patterns(tmp_path / "rows-*.parquet", "y", dichotomize="mean")
-    assert patterns.dichotomizer.thresholds_ == [1.0]
-    assert patterns.X["a"].tolist() == [0, 1]
-    pd.DataFrame({"a": ["0", "2"], "y": [0, 1]}).to_parquet(tmp_path / "rows-2.parquet")
-    with pytest.raises(InputError, match=r"must be numbers or booleans.*'a' \(String\)"):
-        count_patterns(tmp_path / "rows-*.parquet", "y")
-
-
-def test_parts_of_two_formats_are_refused(frame, tmp_path):
-    frame.to_csv(tmp_path / "rows-0", index=False)
-    frame.to_parquet(tmp_path / "rows-1")
-    with pytest.raises(InputError, match="must be both CSV or both Parquet"):
-        count_patterns(tmp_path / "rows-*", "bought")
-
-
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
 @pytest.mark.parametrize("name", ["data[1]", "a*", "a?", "[[]", 'é\'s "x"'])
 def test_the_name_of_a_file_is_taken_literally(frame, tmp_path, kind, name):
     """A name with brackets once gave the rows of another file."""
@@ -363,9 +307,10 @@ def test_counted_patterns_are_taken_as_they_are(frame):
 
 
 def test_names_that_differ_in_case_only_are_refused_in_files(tmp_path):
-    (tmp_path / "rows.csv").write_text("a,A,y\n0,1,1\n1,0,0\n")
+    rows = pd.DataFrame({"a": [0, 1], "A": [1, 0], "y": [1, 0]})
+    rows.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(InputError, match="names of a, A differ in upper and lower case only"):
-        count_patterns(tmp_path / "rows.csv", "y")
+        count_patterns(tmp_path / "rows.parquet", "y")
 
 
 def test_a_csv_file_is_counted_whatever_its_encoding(tmp_path):

@@ -33,48 +33,44 @@ def compare(
     """
     import stablepred
     from stablepred._extras import require
-    from stablepred.cli.tables import new_file, write_csv
-    from stablepred.tables.learning import number_style
+    from stablepred.cli.tables import check_file, distinct_name, new_file, write_csv
     from stablepred.tables.messages import listed
     from stablepred.tables.target import learn_target
-    from stablepred.tables.types import to_categories, to_text
+    from stablepred.tables.types import to_categories
 
-    if output is not None:
-        require("matplotlib", "the picture in the folder")  # before any work is done
     if not tests and by is None:
         raise options.UsageError(
             "there is nothing to test on. Give a second file, or name a column with --by."
         )
-    checkpoint = None if output is None else _open_folder(output, force=force)
-    (X, column), labels = _read(train, target, by, drop)
-    # A number where it has more than two values.
-    several = len(to_categories(column).values) > 2
-    styled = several and number_style(str(column.name), to_text(column))[1].finite.all()
-    outcome = learn_target(column, number=bool(styled) or None)
-    trained = X, outcome.encode(column)
-    others: dict[str, Any] | None = None
-    if tests:
-        same, others = [path.name for path in tests], {}
-        for p in tests:
-            (features, column), _ = _read(p, target, None, None)
-            if extra := [one for one in features if one not in {*X.columns, *(drop or ()), by}]:
-                say(f"ignored in {p}, not in {train}: {listed(extra)}")
-            features = features[[one for one in X.columns if one in features]]
-            name = p.name if same.count(p.name) == 1 else str(p)
-            others[name] = features, outcome.encode(column)
+    checkpoint = None
+    if output is not None:  # before any work is done
+        require("matplotlib", "the picture in the folder")
+        checkpoint = output / RECORDS  # of a run that was interrupted, perhaps
+        check_file(output / TABLE, force=force or checkpoint.exists())
+    frame, labels = _read(train, target, by, drop)
+    several = len(to_categories(frame[target]).values) > 2
+    outcome = learn_target(frame[target], number=several or None)
+    X, y = frame.drop(columns=target), outcome.encode(frame[target])
     chosen = None if methods is None else [name.strip() for name in methods.split(",")]
     run: dict[str, Any] = {"methods": chosen, "random_state": seed, "checkpoint": checkpoint}
-    with working("fitting the methods"):
-        if others is not None:
-            found = stablepred.compare(trained, others, environment=labels, **run)
-        else:
-            X, y = trained
-            groups = {g: (X[labels == g], y[labels == g]) for g in sorted(set(labels))}
-            if len(groups) < 2:
-                raise options.UsageError(
-                    f"column {by!r} names one environment only, {min(groups)!r}, so that none is "
-                    "left to test on. Give a second file, or name another column with --by."
-                )
+    if tests:
+        others: dict[str, Any] = {}
+        for path in tests:
+            frame, _ = _read(path, target)
+            if extra := [name for name in frame if name not in {*X, *(drop or ()), by, target}]:
+                say(f"ignored in {path}, not in {train}: {listed(extra)}")
+            features = frame[[name for name in X if name in frame]]
+            others[distinct_name(path, tests)] = features, outcome.encode(frame[target])
+        with working("fitting the methods"):
+            found = stablepred.compare((X, y), others, environment=labels, **run)
+    else:
+        groups = {group: (X[labels == group], y[labels == group]) for group in sorted(set(labels))}
+        if len(groups) < 2:
+            raise options.UsageError(
+                f"column {by!r} names one environment only, {min(groups)!r}, so that none is left "
+                "to test on. Give a second file, or name another column with --by."
+            )
+        with working("fitting the methods"):
             found = stablepred.compare(groups, leave_one_out=True, **run)
     if output is not None:
         write_csv(found.table, output / TABLE, force=True)
@@ -97,38 +93,21 @@ def compare(
         say(f"written: {output} ({TABLE}, {ERRORS}, {PICTURE})")
 
 
-def _open_folder(output: Path, *, force: bool) -> Path:
-    """Make the folder, or go on in the one of an earlier run; the path of its records."""
-    records = output / RECORDS
-    if output.exists() and not output.is_dir():
-        raise options.UsageError(f"{output} is a file. Name a folder.")
-    if output.exists() and any(output.iterdir()) and not records.exists() and not force:
-        raise options.UsageError(
-            f"{output} is not empty. Name another folder, or write there with --force."
-        )
-    output.mkdir(parents=True, exist_ok=True)
-    return records
-
-
 def _read(
-    path: Path, target: str, by: str | None, drop: Sequence[str] | None
-) -> tuple[tuple[Any, Any], Any]:
-    """Features and raw outcome of a file, and the environment of every row if a column names it."""
+    path: Path, target: str, by: str | None = None, drop: Sequence[str] | None = None
+) -> tuple[Any, Any]:
+    """The rows of a file, and the environment of each if a column names it."""
     from stablepred.cli.tables import open_input, read, select_columns
     from stablepred.tables.groups import group_rows
     from stablepred.tables.messages import check_known
 
     file = open_input(path)
-    if by is not None:
-        check_known(by, file.columns, f"{path}: column")
     columns, dropped = select_columns(file, drop, target)
+    if by is None:
+        return read(file, columns), None
+    check_known(by, file.columns, f"{path}: column")
     frame = read(file, [*columns, *(name for name in dropped if name == by)])
-    labels = None
-    if by is not None:
-        groups = group_rows(frame[by])
-        for line in groups.notes:
-            say(line)
-        labels = groups.labels
-        frame, labels = frame[labels != ""], labels[labels != ""]
-    y = frame[target]
-    return (frame.drop(columns=[target, *({by} & set(frame.columns))]), y), labels
+    groups = group_rows(frame.pop(by))
+    for line in groups.notes:
+        say(line)
+    return frame[groups.labels != ""], groups.labels[groups.labels != ""]

@@ -10,6 +10,8 @@ from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
 
 SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
+SUMMARY = dict.fromkeys(("Average_Error", "Stability_Error"), "{:.3f}")
+SUMMARY |= dict.fromkeys(("average_gap", "stability_gap"), "{:.0%}")
 NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
 
@@ -39,7 +41,7 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     world = SyntheticWorld("s_indep_v", bias_on=bias_on)
     train = world.sample(rows, bias_rate=rate, random_state=seed)
-    models, seconds, remarks = _fit_all(train, seed)
+    models, remarks = _fit_all(train, seed)
     del models["LR"]  # the report fits its own as a reference
     report = stability_report(
         models.pop("Stable"),
@@ -62,54 +64,39 @@ def demo(
     say(f"\n{title}\n")
     short = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
     _show("RMSE per test environment", short.rename(columns=lambda name: name.replace("=0", "=")))
-    _show("Summary", _summarize(report.comparison, seconds))
+    summary = _in_order(report.comparison.summary())
+    summary["shrunk_better"] = summary["shrunk_better"].map({True: "yes", False: "no"})
+    for column, form in SUMMARY.items():
+        summary[column] = summary[column].map(form.format)
+    shown = summary[[*SUMMARY, "shrunk_better"]]
+    _show("Summary", shown.rename(columns=lambda name: name.replace("_", "\n")))
     for line in [*remarks, "", str(report.verdict), ""]:
         say(line)
     say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
 
-def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], dict[str, str], list[str]]:
-    """The fitted models, how long each took, and what there is to say about them."""
+def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], list[str]]:
+    """The fitted models, and what there is to say about them."""
     from stablepred.cli.estimators import make_estimator
 
-    models, seconds, remarks = {}, {}, []
+    models, remarks = {}, []
     for method, name in NAMES.items():
         started = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught, working(f"fitting {name}"):
             warnings.simplefilter("always")
             models[name] = make_estimator(method, seed).fit(train.X, train.y)
-        seconds[name] = f"{time.perf_counter() - started:.1f}"
+        remarks.append(f"{name}: fitted in {time.perf_counter() - started:.1f} s")
         report = getattr(models[name], "balance_report_", None)
         if report is not None and method != "dlr":
-            remarks.append(f"{name}: effective sample share {report.effective_share:.1%}")
+            remarks[-1] += f", effective sample share {report.effective_share:.1%}"
         remarks.extend(f"{name}: {warning.message}" for warning in caught)
-    return models, seconds, remarks
+    return models, remarks
 
 
 def _in_order(frame: Any) -> Any:
     """The methods in the order of their names, then the references."""
     order = [*NAMES.values(), "constant", "oracle"]
     return frame.rename(index={"StableClassifier": "Stable"}).loc[order]
-
-
-def _summarize(comparison: Any, seconds: dict[str, str]) -> Any:
-    """The summary as strings, with the shrinkage line's point at the stability of Stable."""
-    import pandas as pd
-
-    from stablepred.evaluation.comparison import least_shrunk
-
-    summary = _in_order(comparison.summary())
-    text = pd.DataFrame(index=summary.index)
-    for column in ("Average_Error", "Stability_Error", "average_gap", "stability_gap"):
-        style = "{:.0%}" if column.endswith("gap") else "{:.3f}"
-        text[column.replace("_", "\n")] = summary[column].map(style.format)
-    text["shrunk\nwins"] = summary["shrunk_better"].map({True: "yes", False: "no"})
-    text["seconds"] = pd.Series(seconds)
-    assert comparison.line is not None  # with a training environment there is an LR
-    steady = summary["Stability_Error"].to_dict()["Stable"]
-    share, average, stability = least_shrunk(comparison.line, steady)
-    text.loc[f"LR shrunk {share:.0%}"] = [f"{average:.3f}", f"{stability:.3f}", *[""] * 4]
-    return text.fillna("")
 
 
 def _show(title: str, frame: Any) -> None:

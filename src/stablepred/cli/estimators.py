@@ -17,7 +17,7 @@ def make_estimator(method: Method, seed: int) -> Any:
 
 def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
     """Set parameters from strings ``name=value``."""
-    known = parameter_options(estimator)
+    known = sorted(estimator.get_params(deep=False).keys() - {"estimator"})
     for entry in settings:
         name, equals, text = (part.strip() for part in entry.partition("="))
         if not equals:
@@ -25,16 +25,6 @@ def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
         if name not in known:
             raise InputError(
                 f"{type(estimator).__name__} has no parameter {name!r} to set. "
-                f"{nearest(name, [*known])}It has: {', '.join(sorted(known))}."
+                f"{nearest(name, known)}It has: {', '.join(known)}."
             )
         estimator.set_params(**{name: parse_value(text)})
-
-
-def parameter_options(estimator: Any, *others: Method) -> dict[str, str]:
-    """For each parameter the option that sets it, of other methods too."""
-    found: dict[str, str] = {}
-    for method in reversed(others):
-        names = make_estimator(method, 0).get_params(deep=False)
-        found |= dict.fromkeys(names, f"--method {method} --set")
-    found |= dict.fromkeys(estimator.get_params(deep=False), "--set")
-    return {name: found[name] for name in found if name not in ("checkpoint", "estimator")}

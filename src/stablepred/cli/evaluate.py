@@ -16,7 +16,6 @@ def evaluate(
     by: str | None = None,
     bins: str | None = None,
     min_rows: int = 30,
-    against: Path | None = None,
     max_stability: float | None = None,
     output: Path | None = None,
     seed: int = 0,
@@ -29,7 +28,7 @@ def evaluate(
 
     Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
-    from stablepred.cli.tables import check_file, explain_change, load_environments, write_csv
+    from stablepred.cli.tables import check_file, load_environments, write_csv
 
     check_file(output, force=force)
     comparing = "" if max_stability is None else "--max-stability"
@@ -42,8 +41,6 @@ def evaluate(
     _show(errors, len(loaded.environments), by)
     say(verdict)
     passed = _verdict(errors, loaded.model.base_rate, max_stability)
-    if against is not None:
-        say(f"\n{explain_change(loaded, model, against, target, seed)}\n")
     if output is not None:
         say(f"written: {output}")
     if not passed:
@@ -91,20 +88,16 @@ def _show(errors: Any, environments: int, by: str | None) -> None:
 
 def _verdict(errors: Any, base_rate: float, most: float | None) -> bool:
     """Say whether the model is better than a constant, and stable; whether the check passes."""
-    summary = "Average_Error" if "Average_Error" in errors.index else errors.index[0]
-    average, constant = errors["error"][summary], errors["constant"][summary]
-    useful = bool(average < constant)
-    word, rest = (
-        ("better", "") if useful else ("NO BETTER", ": stable or not, it is of no use here")
-    )
+    summary = errors.loc["Average_Error" if "Average_Error" in errors.index else errors.index[0]]
+    useful = bool(summary["error"] < summary["constant"])
     say(
-        f"On average {word} than a constant of {base_rate:.3f}, the training rate "
-        f"({average:.4f} against {constant:.4f}){rest}."
+        f"On average {'better' if useful else 'NO BETTER'} than a constant of {base_rate:.3f}, the "
+        f"training rate ({summary['error']:.4f} against {summary['constant']:.4f})"
+        f"{'' if useful else ': stable or not, it is of no use here'}."
     )
-    single = errors[errors["rows"].notna()]
-    worse = [str(name) for name in single.index[single["error"] >= single["constant"]]]
-    if useful and worse:
-        say(f"No better than the constant in: {', '.join(worse)}.")
+    worse = errors[errors["rows"].notna() & (errors["error"] >= errors["constant"])]
+    if useful and len(worse):
+        say(f"No better than the constant in: {', '.join(map(str, worse.index))}.")
     if most is None:
         return True
     stability = float(errors["error"]["Stability_Error"])

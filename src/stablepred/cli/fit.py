@@ -1,13 +1,11 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from stablepred.cli import options
-from stablepred.cli.screen import describe, say, show_table, warnings_as_lines, working
+from stablepred.cli.screen import say, show_table, warnings_as_lines, working
 
 SHOWN = 15  # features in the printed table
 EFFECT = "{effect:+.3f}|{low:+.3f} to {high:+.3f}"
@@ -22,11 +20,9 @@ def fit(
     drop: list[str] | None = None,
     by: str | None = None,
     positive: str | None = None,
-    overlap: float | None = None,
     cv: int = 3,
     skip_missing_target: bool = False,
     seed: int = 0,
-    resume: bool = False,
     force: bool = False,
 ) -> None:
     """Train a model on one table, for use in other environments as well.
@@ -34,14 +30,13 @@ def fit(
     Columns are taken as they come: numbers stay numbers, strings become one 0/1 feature per value,
     many missing values get a feature of their own. The encoding is stored with the model. With --by
     the environments of the training table are held out in turn, and their column is not used as a
-    feature. A long fit of gbr, dgbr or dlr keeps a checkpoint next to the output for --resume.
+    feature. With --set checkpoint=FILE a long fit of gbr, dgbr or dlr goes on where it was stopped.
 
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
     from stablepred import StableRegressor
-    from stablepred.cli.estimators import make_estimator, parameter_options, set_parameters
+    from stablepred.cli.estimators import make_estimator, set_parameters
     from stablepred.cli.tables import open_input, read, select_columns
-    from stablepred.io.checkpoint import KeptFile
     from stablepred.tables.table_model import check_model_folder, encode_table
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
@@ -55,71 +50,27 @@ def fit(
     check_model_folder(output, force=force)
     estimator = make_estimator(method, seed)
     set_parameters(estimator, settings or [])
-    checkpoint = output.resolve().with_name(f"{output.resolve().name}.checkpoint")
-    if "checkpoint" in estimator.get_params(deep=False):
-        estimator.set_params(checkpoint=KeptFile(checkpoint))
-    elif resume:
-        raise options.UsageError(
-            f"--method {method} keeps no checkpoint to --resume; gbr, dgbr and dlr do."
-        )
-    with _resumable(checkpoint, resume=resume, force=force):
-        file = open_input(table)
-        columns, dropped = select_columns(file, drop, target)
-        frame = read(file, columns)
-        if method == "stable":
-            known = frame[target][~is_missing(frame[target])]  # others: see encode_table
-            if isinstance(learn_target(known, positive), NumberTarget):
-                estimator = StableRegressor(**estimator.get_params(deep=False))
-        with warnings_as_lines(), working("encoding columns"):
-            encoded = encode_table(
-                frame, target, estimator, (), positive, overlap, skip_missing_target, by
-            )
-        rows = f"{len(encoded.y):,} rows"
-        say(f"read {table}: {rows}, {len(file.columns)} columns ({file.format})")
-        _describe_columns(encoded, file.columns, dropped)
-        words = parameter_options(estimator, "gbr", "dgbr")
-        with warnings_as_lines(words), working(f"fitting {method}"):
-            model = encoded.fit(estimator)
-            model.save(output, force=force)  # before anything more is printed
+    file = open_input(table)
+    columns, dropped = select_columns(file, drop, target)
+    frame = read(file, columns)
+    if method == "stable":
+        known = frame[target][~is_missing(frame[target])]  # others: see encode_table
+        if isinstance(learn_target(known, positive), NumberTarget):
+            estimator = StableRegressor(**estimator.get_params(deep=False))
+    with warnings_as_lines(), working("encoding columns"):
+        encoded = encode_table(frame, target, estimator, (), positive, skip_missing_target, by)
+    say(f"read {table}: {len(encoded.y):,} rows, {len(file.columns)} columns ({file.format})")
+    _describe_columns(encoded, dropped)
+    with warnings_as_lines(estimator), working(f"fitting {method}"):
+        model = encoded.fit(estimator)
+        model.save(output, force=force)  # before anything more is printed
     _describe_model(model)
     with working("fitting again on each fold"):
         _compare_held_out(encoded, model, cv)
-    say(f"written: {output} (model.safetensors, summary.json)")
+    say(f"written: {output} (model.safetensors)")
 
 
-@contextmanager
-def _resumable(checkpoint: Path, *, resume: bool, force: bool) -> Iterator[None]:
-    """Keep a checkpoint until the block is done; where it ends early, say how to go on.
-
-    One that is there is gone on from, discarded, or a reason to ask which.
-    """
-    from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint
-
-    found = checkpoint.exists()
-    if resume:
-        say(f"going on from {checkpoint}" if found else "no unfinished fit: starting again")
-    elif found:
-        read_checkpoint(checkpoint)  # what is no checkpoint is not discarded
-        if not force:
-            raise options.UsageError(
-                f"there is an unfinished fit in {checkpoint}. Go on from it with --resume, or "
-                "discard it with --force."
-            )
-        remove_checkpoint(checkpoint)
-        say("the unfinished fit was discarded")
-    try:
-        yield
-    except (KeyboardInterrupt, OSError) as error:
-        if not checkpoint.exists():
-            raise
-        raise options.UsageError(
-            f"{describe(error)} What was done so far is in {checkpoint}; run it again with "
-            "--resume to go on."
-        ) from None
-    remove_checkpoint(checkpoint)
-
-
-def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> None:
+def _describe_columns(encoded: Any, dropped: list[str]) -> None:
     """Print what became of the columns."""
     if dropped:
         say(f"left out as asked: {', '.join(dropped)}")
@@ -133,9 +84,6 @@ def _describe_columns(encoded: Any, columns: list[str], dropped: list[str]) -> N
         y = encoded.y
         what = f"taken as a number, from {y.min():g} to {y.max():g} with mean {y.mean():g}"
     say(f"target {outcome.name}: {what}")
-    like = [n for n in columns if n.lower() == outcome.name.lower() and n != outcome.name]
-    if like:
-        say(f"named like the target, drop it if it is the same thing: {', '.join(like)}")
     for line in encoded.encoder.notes_:
         say(line)
     names, used = encoded.encoder.get_feature_names_out(), encoded.encoder.used_columns
@@ -160,9 +108,8 @@ def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
 
 def _describe_model(model: Any) -> None:
     """Print what was found."""
-    import numpy as np
-
     from stablepred.evaluation.facts import model_facts
+    from stablepred.tables.messages import listed
 
     facts = model_facts(model)
     if facts.balance is not None:
@@ -172,20 +119,11 @@ def _describe_model(model: Any) -> None:
         show_effects(facts.effects)
     if facts.decision is not None:
         say(f"variables in use: {facts.decision.chosen}. {facts.decision.reason}")
-    if hasattr(model.estimator, "used_features_"):
-        _describe_use(np.array(model.feature_names), model.estimator.used_features_)
-
-
-def _describe_use(names: Any, used: Any) -> None:
-    """Print how many features the model uses, and the names of the fewer part."""
-    from stablepred.tables.messages import listed
-
-    if used.all():
-        say(f"the model uses all {len(used)} features")
-        return
-    few, verb = (used, "uses") if 2 * used.sum() <= len(used) else (~used, "does not use")
-    named = listed(list(names[few]), SHOWN)
-    say(f"the model uses {used.sum()} of the {len(used)} features; it {verb} {named}")
+    used = getattr(model.estimator, "used_features_", None)
+    if used is not None:
+        names = [name for name, is_used in zip(model.feature_names, used, strict=True) if is_used]
+        few = f"{len(names)} of the {len(used)} features: {listed(names, SHOWN)}"
+        say(f"the model uses {f'all {len(used)} features' if used.all() else few}")
 
 
 def show_effects(effects: Any) -> None:

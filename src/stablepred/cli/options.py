@@ -20,10 +20,7 @@ HELP = {
     "bins": "Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
     "without them quartiles.",
     "min_rows": "With --by, leave out environments with fewer rows.",
-    "against": "A table to compare with, such as that of training: how much of the change in loss "
-    "comes from X moving, and how much from Y given X changing.",
     "drop": "Column to leave out; may be repeated, or several separated by commas.",
-    "overlap": "Leave out features whose share of ones is below this, or above 1 - this.",
     "settings": "A parameter of the method, for example --set max_iter=200; may be repeated.",
     "seed": "Seed of everything that is random.",
     "output": "CSV file to write; - is standard output.",
@@ -50,7 +47,6 @@ HELP = {
     "fit positive": "Value of the target to predict; by default the last one.",
     "fit cv": "Folds for the cross-validated error of the model; 0 skips it.",
     "fit skip_missing_target": "Leave out rows without an outcome.",
-    "fit resume": "Continue a fit that was interrupted.",
     "report train": "Fit the references on this table, instead of using those stored with the "
     "model.",
     "report output": "HTML file to write; - is standard output.",
@@ -62,20 +58,11 @@ HELP = {
     "reproduce jobs": "Number of processes.",
     "reproduce output": "Folder for records, tables and figures: results, or results/quick.",
     "weights target": "Outcome column, which is not to be balanced.",
-    "weights method": "gbr balances the features; dgbr (with --target) an embedding learned from "
-    "them.",
 }
 ARGUMENTS = ("table", "tables", "model", "compare train", "compare tests", "reproduce names")
 FLAGS = {"output": ("--output", "-o"), "settings": ("--set",)}
-LEAST = {
-    "min_rows": 1,
-    "seed": 0,
-    "max_stability": 0,
-    "cv": 0,
-    "seeds": 1,
-    "jobs": 1,
-    "first_seed": 0,
-}
+LEAST = dict.fromkeys(("min_rows", "seeds", "jobs"), 1)
+LEAST |= dict.fromkeys(("seed", "max_stability", "cv", "first_seed"), 0)
 
 
 def explain(command: str, parameter: Parameter) -> Parameter:

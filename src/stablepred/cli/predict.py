@@ -20,7 +20,7 @@ def predict(
     """
     import pandas as pd
 
-    from stablepred.cli.tables import check_file, load_model, new_file, open_input, say_ignored
+    from stablepred.cli.tables import check_file, load_model, new_file, open_rows
     from stablepred.tables.encoder import note_lines
 
     check_file(output, force=force)
@@ -28,9 +28,7 @@ def predict(
     positive = getattr(fitted.target, "positive", None)
     surprises: list[Any] = []
     rows = 0
-    file = open_input(table)
-    fitted.encoder.check_has_columns(file.columns)
-    say_ignored(fitted, file)
+    file = open_rows(fitted, table)
     spinner = working(f"predicting {table.name}")
     with spinner, warnings_as_lines(), new_file(output, force=force) as temporary:
         for frame in file.pieces(fitted.encoder.used_columns):

@@ -9,11 +9,10 @@ import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -29,7 +28,7 @@ BAD_INPUT = 2
 BROKEN_PIPE = 141
 
 # Parameters of functions for tables that are options here, and a value as Python writes it.
-OPTIONS = ("drop", "positive", "overlap", "target", "bins", "by", "force", "skip_missing_target")
+OPTIONS = ("drop", "positive", "target", "by", "force", "skip_missing_target")
 TEXT = r"'[^']*'|\"[^\"]*\""
 VALUE = rf"\[(?:{TEXT}|[^\]'\"])*\]|{TEXT}|[\w.+-]*\w"
 
@@ -84,10 +83,9 @@ def guard(command: Callable[..., None]) -> Any:
 
     @wraps(command)
     def guarded(*, debug: bool, **arguments: Any) -> None:
-        output = arguments["output"] if "force" in arguments else None
-        before = _stamp(output)
+        piped = arguments.get("output") == options.STANDARD
         try:
-            with redirect_stdout(sys.stderr) if output == options.STANDARD else nullcontext():
+            with redirect_stdout(sys.stderr) if piped else nullcontext():
                 command(**arguments)
         except typer.Exit:
             raise
@@ -96,11 +94,7 @@ def guard(command: Callable[..., None]) -> Any:
         except (Exception, KeyboardInterrupt) as error:
             if debug:
                 traceback.print_exc()
-            message = in_options(describe(error))
-            if output is not None and isinstance(error, OSError | KeyboardInterrupt):
-                unchanged = _stamp(output) == before
-                message += " Nothing was written." if unchanged else f" {output} was written."
-            print(f"error: {message}", file=sys.stderr)
+            print(f"error: {in_options(describe(error))}", file=sys.stderr)
             raise typer.Exit(BAD_INPUT) from None
         if isinstance(sys.stdout, NoReader):
             raise typer.Exit(BROKEN_PIPE)
@@ -111,11 +105,6 @@ def guard(command: Callable[..., None]) -> Any:
         [options.explain(command.__name__, parameter) for parameter in taken]
     )
     return guarded
-
-
-def _stamp(path: Path | None) -> object:
-    """What changes when a file or folder is replaced."""
-    return path and path.exists() and (path.stat().st_ino, path.stat().st_mtime_ns)
 
 
 def describe(error: BaseException) -> str:
@@ -139,32 +128,26 @@ def describe(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}. This should not happen; --debug shows where."
 
 
-def in_options(message: str, parameters: Mapping[str, str] | None = None) -> str:
+def in_options(message: str, estimator: Any = None) -> str:
     """A message of the library in words of the command line.
 
-    Parameters of Python become options: ``drop=['a b']`` is ``--drop 'a b'``. ``parameters`` maps
-    those of estimators to the option that sets them; ``raise tol`` names one without a value.
+    Parameters of Python become options: ``drop=['a b']`` is ``--drop 'a b'``, and ``l1=0``, of the
+    estimator, is ``--set l1=0``.
     """
-    parameters = parameters or {}
+    parameters = [] if estimator is None else [*estimator.get_params(deep=False)]
 
     def option(match: re.Match[str]) -> str:
         name, value = match[1], parse_value(match[2])
         if name in parameters:
-            return f"{parameters[name]} {shlex.quote(f'{name}={value}')}"
-        if name == "bins" and isinstance(value, list):
-            return f"--bins {','.join(map(str, value))}"
+            return f"--set {shlex.quote(f'{name}={value}')}"
         values = value if isinstance(value, list) else [value]
         words = ["" if value is True else f" {shlex.quote(str(value))}" for value in values]
         return " ".join(f"--{name.replace('_', '-')}{word}" for word in words)
 
-    names = "|".join([*OPTIONS, *parameters])
-    found = re.findall(r"\b(?:raise|lower|set|increase|reduce|change) (\w+)\b(?!=)", message, re.I)
-    bare = [f"{parameters[name]} {name}=..." for name in dict.fromkeys(found) if name in parameters]
     method = r"\b(use) (?:a regressor such as )?Stable(?:Classifier|Regressor)\b"
     message = re.sub(method, r"\1 --method stable", message, flags=re.I)
-    message = re.sub(r"(?<!-)\b(?:the )?bins(?= cut| must| out|\.$)", "--bins", message)
-    message = re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
-    return f"{message} ({', '.join(bare)})" if bare else message
+    names = "|".join([*OPTIONS, *parameters])
+    return re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
 
 
 def parse_value(text: str) -> object:
@@ -176,11 +159,11 @@ def parse_value(text: str) -> object:
 
 
 @contextmanager
-def warnings_as_lines(parameters: Mapping[str, str] | None = None) -> Iterator[None]:
+def warnings_as_lines(estimator: Any = None) -> Iterator[None]:
     """Print the warnings about data and fit of a block as plain lines when it is over, each once.
 
-    They, and an error that ends the block, name options where the library names ``parameters``.
-    Commands print warnings about tables themselves; those of other libraries do not concern users.
+    They, and an error that ends the block, name options instead of parameters. Commands print
+    warnings about tables themselves; those of other libraries do not concern users.
     """
     from stablepred.exceptions import InputError, TableWarning
 
@@ -192,7 +175,7 @@ def warnings_as_lines(parameters: Mapping[str, str] | None = None) -> Iterator[N
         try:
             yield
         except InputError as error:
-            raise type(error)(in_options(str(error), parameters)) from error
+            raise type(error)(in_options(str(error), estimator)) from error
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught):
-                say(f"warning: {in_options(message, parameters)}")
+                say(f"warning: {in_options(message, estimator)}")

@@ -27,10 +27,10 @@ def stress(
     from stablepred.evaluation.stress import stress_test
 
     check_file(output, force=force)
-    fitted, (features,), _, rows = load_environments(model, [table], target)
+    fitted, (rows,), _ = load_environments(model, [table], target)
     with warnings_as_lines(), working("resampling rows for each feature"):
-        encoded, predicted = fitted.encoder.encode(rows.X)[0], fitted.expected(features.X)
-        found = stress_test(predicted, encoded, rows.y, random_state=seed)
+        encoded = fitted.encoder.encode(rows.X)[0] if fitted.typed else rows.X
+        found = stress_test(fitted.expected(rows.X), encoded, rows.y, random_state=seed)
     write_csv(found.to_frame(), output, force=force)
     top = found.errors.head(SHOWN)
     say(f"RMSE as the rows are: {found.observed:.4f}")

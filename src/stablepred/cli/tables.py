@@ -14,7 +14,7 @@ import pandas as pd
 import stablepred
 from stablepred._text import count_noun
 from stablepred.cli.options import STANDARD
-from stablepred.cli.screen import say, warnings_as_lines, working
+from stablepred.cli.screen import say, working
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
@@ -70,12 +70,22 @@ def select_columns(
     return kept, list(dict.fromkeys(dropped))
 
 
-def say_ignored(model: TableModel, file: TableFile, *used: str) -> None:
-    """Name the columns that neither the model nor anything else uses."""
+def open_rows(model: TableModel, path: Path, *used: str) -> TableFile:
+    """New rows for a model; the columns that neither it nor anything else uses are named."""
+    file = open_input(path)
+    for name in used:
+        check_known(name, file.columns, f"{path}: column")
+    model.encoder.check_has_columns(file.columns)
     known = {*model.encoder.used_columns, *used}
     ignored = [name for name in file.columns if name not in known]
     if ignored:
         say(f"ignored, not used by the model: {listed(ignored)}")
+    return file
+
+
+def distinct_name(path: Path, others: Sequence[Path]) -> str:
+    """The name of a file, or its whole path where others have the same name."""
+    return path.name if [other.name for other in others].count(path.name) == 1 else str(path)
 
 
 class Loaded(NamedTuple):
@@ -84,7 +94,6 @@ class Loaded(NamedTuple):
     model: TableModel
     environments: list[PlainTable]
     references: dict[str, dict[str, Any]]  # by role, then by environment
-    rows: PlainTable  # all of them as they came
 
 
 def load_environments(
@@ -99,9 +108,7 @@ def load_environments(
 ) -> Loaded:
     """A model, and one environment per file, or one file cut by a column.
 
-    What is ``comparing`` environments needs two of them. Values of the column that have fewer than
-    ``min_rows`` rows are no environments, if two others remain: in summaries all count alike, and
-    the chance errors of a few rows would hide what thousands of others show.
+    What is ``comparing`` environments needs two of them.
     """
     model = load_model(folder)
     if isinstance(model.target, ClassTarget):
@@ -115,50 +122,27 @@ def load_environments(
         raise InputError("several files are an environment each; --by cuts a single file.")
     if bins is not None and by is None:
         raise InputError("--bins cuts the column that --by names. Name it.")
-    try:
-        edges = None if bins is None else [float(edge) for edge in bins.split(",")]
-    except ValueError:
-        raise InputError(
-            f"--bins must be numbers with commas between them, as 20,30,40, but is {bins!r}."
-        ) from None
     outcome = model.target.name if target is None else target
-    extra = {outcome: "target"} | ({} if by is None else {by: "column"})
+    extra = [outcome] if by is None else [outcome, by]
     found: list[PlainTable] = []
     surprises: list[Note] = []
     references: dict[str, dict[str, Any]] = {}
-    raw, outcomes = [], []
     for path in paths:
-        file = open_input(path)
-        for name, what in extra.items():
-            check_known(name, file.columns, f"{path}: {what}")
-        model.encoder.check_has_columns(file.columns)
-        say_ignored(model, file, *extra)
+        file = open_rows(model, path, *extra)
         frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
         y = model.target.encode(frame[outcome])
         features, unexpected = model.features(frame)
         surprises += unexpected
-        raw.append(frame[model.encoder.used_columns])
-        outcomes.append(y)
         beside = {"constant": np.full(len(frame), model.base_rate)}
         if model.references is not None:
             beside = {role: f(frame) for role, f in model.references.predictors().items()}
-        if by is None:
-            name = path.name if [p.name for p in paths].count(path.name) == 1 else str(path)
-            rows: dict[str, Any] = {name: np.ones(len(frame), dtype=bool)}
-        else:
-            groups = group_rows(frame[by], edges)
-            rows = {name: k for name, k in groups.rows.items() if k.sum() >= min_rows}
-            if len(rows) < 2:
-                rows = groups.rows
-            few = [n for n in groups.rows if n not in rows]
-            sizes = [f"{n} ({count_noun(int(groups.rows[n].sum()), 'row')})" for n in few]
-            line = f"left out, under {min_rows} rows: {listed(sizes)}; --min-rows 1 takes them in"
-            for note in [*groups.notes, *[line] * bool(few)]:
-                say(note)
-        for name, k in rows.items():
-            found.append(PlainTable(name, features[k], y[k]))
+        groups: dict[str, Any] = {distinct_name(path, paths): slice(None)}
+        if by is not None:
+            groups = _cut_rows(frame[by], bins, min_rows)
+        for name, rows in groups.items():
+            found.append(PlainTable(name, features[rows], y[rows]))
             for role, predicted in beside.items():
-                references.setdefault(role, {})[name] = predicted[k]
+                references.setdefault(role, {})[name] = predicted[rows]
     for line in note_lines(surprises):
         say(line)
     if comparing and len(found) < 2:
@@ -166,22 +150,34 @@ def load_environments(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
-    names = ", ".join(path.name for path in paths)
-    rows_as_read = PlainTable(names, pd.concat(raw, ignore_index=True), np.concatenate(outcomes))
-    return Loaded(model, found, references, rows_as_read)
+    return Loaded(model, found, references)
 
 
-def explain_change(
-    loaded: Loaded, folder: Path, against: Path, target: str | None, seed: int
-) -> Any:
-    """What the change in the model's loss comes from, between a table and the environments."""
-    from stablepred.evaluation.drop import explain_drop
+def _cut_rows(column: pd.Series, bins: str | None, min_rows: int) -> dict[str, Any]:
+    """The rows of each environment; values with few rows are left out if two others remain.
 
-    before, model = load_environments(folder, [against], target).rows, loaded.model
-    with warnings_as_lines(), working("comparing the two tables"):
-        return explain_drop(
-            lambda X: model.expected(model.features(X)[0]), before, loaded.rows, random_state=seed
-        )
+    In summaries all count alike, and the chance errors of a few rows would hide what thousands of
+    others show.
+    """
+    try:
+        edges = None if bins is None else [float(edge) for edge in bins.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--bins must be numbers with commas between them, as 20,30,40, but is {bins!r}."
+        ) from None
+    groups = group_rows(column, edges)
+    for line in groups.notes:
+        say(line)
+    large = {name: rows for name, rows in groups.rows.items() if rows.sum() >= min_rows}
+    few = [
+        f"{name} ({count_noun(int(rows.sum()), 'row')})"
+        for name, rows in groups.rows.items()
+        if name not in large
+    ]
+    if len(large) < 2 or not few:
+        return groups.rows
+    say(f"left out, under {min_rows} rows: {listed(few)}; --min-rows 1 takes them in")
+    return large
 
 
 # --- what is written: checked before any work is done, complete or not there at all ---

@@ -1,9 +1,7 @@
 """The one writer: a path has its old content or its new content, at every moment."""
 
-import ctypes
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,7 +10,6 @@ from tempfile import TemporaryFile
 from stablepred.exceptions import InputError
 
 PathLike = str | os.PathLike[str]
-AT_FDCWD, RENAME_EXCHANGE = -100, 2  # constants of Linux
 
 
 def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | None = None) -> None:
@@ -29,11 +26,13 @@ def new_file(path: PathLike, temporary: Path | None = None) -> Iterator[Path]:
     killed process left at ``temporary`` is replaced; without it the name is new each time.
     """
     target = check_file(path)
-    temporary = temporary or _name_beside(target, target.suffix[:16])
+    if temporary is None:  # short, however long the target's own name is
+        temporary = target.with_name(f".stablepred-{secrets.token_hex(8)}{target.suffix[:16]}")
     temporary.unlink(missing_ok=True)
     try:
         yield temporary
-        _sync_file(temporary)
+        with temporary.open("rb+") as stream:
+            os.fsync(stream.fileno())
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -57,57 +56,6 @@ def check_writable(folder: Path) -> None:
         TemporaryFile(dir=folder).close()  # it has no name, where the system can do that
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(folder)) from None
-
-
-@contextmanager
-def new_folder(path: PathLike) -> Iterator[Path]:
-    """Yield an empty folder to fill with files; it is at ``path`` when the block is done.
-
-    An older folder stays until then, and for good when the block fails. On Linux the two change
-    places in one step. Where the system or the file system cannot do that, the files are replaced
-    one by one: each is always there, old or new, but for a moment not all are of one kind.
-    """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_dir():
-        raise InputError(f"{target} is not a folder; name another one.")
-    new = _name_beside(target)
-    new.mkdir()
-    try:
-        yield new
-        for item in new.iterdir():
-            _sync_file(item)
-        _sync_folder(new)
-        if not target.exists():
-            os.rename(new, target)
-        elif not _exchange(new, target):
-            names = sorted(os.listdir(new))
-            for name in names:
-                os.replace(new / name, target / name)
-            for name in set(os.listdir(target)) - set(names):
-                (target / name).unlink()
-            _sync_folder(target)
-        _sync_folder(target.parent)
-    finally:  # what is left there is the older folder, or an unfinished one
-        shutil.rmtree(new, ignore_errors=True)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two paths change places in one step; False where that is not possible."""
-    paths = AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other)
-    with suppress(AttributeError, OSError, TypeError):  # a system without renameat2
-        return bool(ctypes.CDLL(None).renameat2(*paths, RENAME_EXCHANGE) == 0)
-    return False
-
-
-def _name_beside(target: Path, suffix: str = "") -> Path:
-    """A new name in the same folder, short however long the target's own is."""
-    return target.with_name(f".stablepred-{secrets.token_hex(8)}{suffix}")
-
-
-def _sync_file(path: Path) -> None:
-    """Force the content of a file to the disk."""
-    with path.open("rb+") as stream:
-        os.fsync(stream.fileno())
 
 
 def _sync_folder(path: Path) -> None:

@@ -51,15 +51,10 @@ def read_checkpoint(path: PathLike) -> Any:
         ) from error
 
 
-class KeptFile(str):
-    """Path of a checkpoint that its owner removes; the fit leaves it when it is done."""
-
-
 def remove_checkpoint(path: PathLike) -> None:
     """Remove a checkpoint, and what a killed write may have left beside it."""
-    if not isinstance(path, KeptFile):
-        Path(os.path.realpath(path)).unlink(missing_ok=True)
-        temporary_beside(path).unlink(missing_ok=True)
+    Path(os.path.realpath(path)).unlink(missing_ok=True)
+    temporary_beside(path).unlink(missing_ok=True)
 
 
 def temporary_beside(path: PathLike) -> Path:

@@ -6,8 +6,6 @@ with a tag: ``array``, ``strings``, ``float`` (one that is not finite), ``tuple`
 """
 
 import math
-import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,11 +16,9 @@ from stablepred.io.container import Arrays
 from stablepred.io.objects import build, find_class
 
 DEEPEST = 32
-# Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
-FIXED_WIDTH = 1 << 20
+# Bytes of an array of strings of fixed width: one long string makes all of them wide.
+FIXED_WIDTH = 1 << 18
 Key = str | int | float
-Part = dict[str, Any]
-SURROGATE = re.compile("[\ud800-\udfff]")
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
@@ -85,101 +81,87 @@ def decode_model(item: Any, arrays: Arrays) -> Any:
 
 def decode(item: Any, arrays: Arrays) -> Any:
     """Whatever :func:`encode` was given; every array must be used, and once."""
-    reader = _Reader(arrays)
-    result = reader.value(item)
-    if reader.arrays:
-        raise ValueError(f"nothing uses its array {next(iter(reader.arrays))[:80]!r}")
+    left = dict(arrays)
+    result = _decode(item, left, DEEPEST)
+    if left:
+        raise ValueError(f"nothing uses its array {next(iter(left))[:80]!r}")
     return result
 
 
-class _Reader:
-    """Walks through the JSON and takes each array out as it is used."""
+def _decode(item: Any, arrays: Arrays, depth: int) -> Any:
+    """The value of a part; each array is taken out as it is used."""
+    if not isinstance(item, list | dict):
+        return item
+    if not depth:
+        raise ValueError(f"its parts are nested more than {DEEPEST} deep")
 
-    def __init__(self, arrays: Arrays) -> None:
-        self.arrays, self.depth, self.fixed_width = dict(arrays), 0, 0
+    def values(parts: Any) -> list[Any]:
+        if not isinstance(parts, list):
+            raise ValueError(f"a list was expected, but {str(parts)[:40]!r} found")
+        return [_decode(part, arrays, depth - 1) for part in parts]
 
-    def value(self, item: Any) -> Any:
-        if isinstance(item, str) and SURROGATE.search(item):
-            raise ValueError(f"the string {item[:40]!r} cannot be written as UTF-8")
-        if not isinstance(item, list | dict):
-            return item
-        self.depth += 1
-        if self.depth > DEEPEST:
-            raise ValueError(f"its parts are nested more than {DEEPEST} deep")
-        read: Any = _Reader.list_of if isinstance(item, list) else READERS.get(frozenset(item))
-        if read is None:
-            raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
-        result = read(self, item)
-        self.depth -= 1
-        return result
-
-    def list_of(self, items: Any) -> list[Any]:
-        if not isinstance(items, list):
-            raise ValueError(f"a list was expected, but {str(items)[:40]!r} found")
-        return [self.value(item) for item in items]
-
-    def array(self, item: Part) -> np.ndarray:
-        name = item["array"]
-        if not isinstance(name, str) or name not in self.arrays:
-            raise ValueError(f"array {str(name)[:80]!r} is missing, or used twice")
-        return self.arrays.pop(name)
-
-    def strings(self, item: Part) -> np.ndarray:
-        strings = self.list_of(item["strings"])
-        if not all(isinstance(string, str) for string in strings):
-            raise ValueError("a list of strings holds something else")
-        if item["object"] is True:
-            return np.array(strings, dtype=object)
-        self.fixed_width += 4 * len(strings) * max(map(len, strings), default=0)
-        if self.fixed_width > FIXED_WIDTH:
-            raise ValueError("its arrays of strings are too wide")
-        return np.array(strings, dtype=str)
-
-    def dictionary(self, item: Part) -> dict[Key, Any]:
-        pairs = self.list_of(item["dict"])
-        if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            raise ValueError("a list of keys and values holds something else")
-        _check_keys([key for key, _ in pairs])
-        return dict(pairs)
-
-    def frame(self, item: Part) -> pd.DataFrame:
-        names = _check_keys(self.list_of(item["frame"]))
-        index, values = self.list_of(item["index"]), self.value(item["values"])
-        if not all(isinstance(label, Key) for label in index):
-            raise ValueError("the index of a table holds neither strings nor numbers")
-        shape = (len(index), len(names))
-        if isinstance(values, np.ndarray) and values.shape == shape:
-            return pd.DataFrame(values, index=index, columns=names, copy=False)
-        fits = isinstance(values, list) and len(values) == len(names)
-        if not fits or any(getattr(column, "shape", None) != shape[:1] for column in values):
-            raise ValueError("a table does not fit its rows and columns")
-        return pd.DataFrame(dict(zip(names, values, strict=True)), index=index, copy=False)
-
-    def object_of(self, item: Part) -> Any:
-        name, state = item["object"], item["state"]
-        cls = find_class(name) if isinstance(name, str) else None
-        if cls is None:
-            raise ValueError(f"it names an unknown class, {str(name)[:40]!r}")
-        if not isinstance(state, dict):
-            raise ValueError(f"the state of a {name} is missing")
-        return build(cls, {key: self.value(part) for key, part in state.items()})
+    if isinstance(item, list):
+        return values(item)
+    match sorted(item):
+        case ["array"]:
+            name = item["array"]
+            if not isinstance(name, str) or name not in arrays:
+                raise ValueError(f"array {str(name)[:80]!r} is missing, or used twice")
+            return arrays.pop(name)
+        case ["float"]:
+            return NOT_FINITE[item["float"]]
+        case ["tuple"]:
+            return tuple(values(item["tuple"]))
+        case ["dict"]:
+            pairs = values(item["dict"])
+            if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+                raise ValueError("a list of keys and values holds something else")
+            _check_keys([key for key, _ in pairs])
+            return dict(pairs)
+        case ["object", "strings"]:
+            return _strings(values(item["strings"]), item["object"] is True)
+        case ["frame", "index", "values"]:
+            columns = _decode(item["values"], arrays, depth - 1)
+            return _frame(values(item["frame"]), values(item["index"]), columns)
+        case ["object", "state"]:
+            name, state = item["object"], item["state"]
+            cls = find_class(name) if isinstance(name, str) else None
+            if cls is None:
+                raise ValueError(f"it names an unknown class, {str(name)[:40]!r}")
+            if not isinstance(state, dict):
+                raise ValueError(f"the state of a {name} is missing")
+            parts = {key: _decode(part, arrays, depth - 1) for key, part in state.items()}
+            return build(cls, parts)
+    raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
 
 
-def _check_keys(keys: list[Any]) -> list[Key]:
-    """Strings and numbers, each once."""
+def _strings(strings: list[Any], as_objects: bool) -> np.ndarray:
+    """An array of strings."""
+    if not all(isinstance(string, str) for string in strings):
+        raise ValueError("a list of strings holds something else")
+    width = 4 * len(strings) * max(map(len, strings), default=0)
+    if width > FIXED_WIDTH and not as_objects:
+        raise ValueError("its arrays of strings are too wide")
+    return np.array(strings, dtype=object if as_objects else str)
+
+
+def _frame(names: list[Any], index: list[Any], values: Any) -> pd.DataFrame:
+    """A table of one array, or of a list of columns."""
+    _check_keys(names)
+    if not all(isinstance(label, Key) for label in index):
+        raise ValueError("the index of a table holds neither strings nor numbers")
+    shape = (len(index), len(names))
+    if isinstance(values, np.ndarray) and values.shape == shape:
+        return pd.DataFrame(values, index=index, columns=names, copy=False)
+    fits = isinstance(values, list) and len(values) == len(names)
+    if not fits or any(getattr(column, "shape", None) != shape[:1] for column in values):
+        raise ValueError("a table does not fit its rows and columns")
+    return pd.DataFrame(dict(zip(names, values, strict=True)), index=index, copy=False)
+
+
+def _check_keys(keys: list[Any]) -> None:
+    """Refuse what is no string or number, or occurs twice."""
     if not all(isinstance(key, Key) for key in keys):
         raise ValueError("a key is neither a string nor a number")
     if len(set(keys)) < len(keys):
         raise ValueError("a key occurs twice in one part of it")
-    return keys
-
-
-READERS: dict[frozenset[str], Callable[[_Reader, Part], Any]] = {
-    frozenset(["array"]): _Reader.array,
-    frozenset(["strings", "object"]): _Reader.strings,
-    frozenset(["float"]): lambda reader, item: NOT_FINITE[item["float"]],
-    frozenset(["tuple"]): lambda reader, item: tuple(reader.list_of(item["tuple"])),
-    frozenset(["dict"]): _Reader.dictionary,
-    frozenset(["frame", "index", "values"]): _Reader.frame,
-    frozenset(["object", "state"]): _Reader.object_of,
-}

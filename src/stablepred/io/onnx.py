@@ -86,10 +86,6 @@ class _Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def as_double(self, name: str) -> str:
-        """Booleans as 0/1."""
-        return self.node("Cast", name, to=self.onnx.TensorProto.DOUBLE)
-
     def linear(self, z: str, weight: np.ndarray, bias: np.ndarray) -> str:
         product = self.node("MatMul", z, self.constant(weight.T))
         return self.node("Add", product, self.constant(bias))
@@ -99,7 +95,8 @@ class _Graph:
         if hasattr(model, "dichotomizer_"):
             cut = model.dichotomizer_
             edges = self.constant(cut.thresholds_ + cut.tolerances_)
-            return self.as_double(self.node("Greater", "X", edges))
+            above = self.node("Greater", "X", edges)
+            return self.node("Cast", above, to=self.onnx.TensorProto.DOUBLE)
         part = model.standardizer_
         x = self.node("Max", "X", self.constant(part.low_))
         x = self.node("Min", x, self.constant(part.high_))
@@ -122,16 +119,13 @@ class _Graph:
 
     def predict(self, score: str, labels: np.ndarray) -> None:
         """Label and probabilities from the log-odds: (n, 1); none of rows that cannot be taken."""
-        # Zero times a number is zero; times NaN or an infinity it is NaN.
-        zero = self.constant(0.0)
-        sound = self.node("Equal", self.node("Mul", "X", zero), zero)
-        least = self.node("ReduceMin", self.as_double(sound), self.constant(np.array([1])))
-        allowed = self.node("Greater", least, self.constant(0.5))
         is_positive = self.node("Greater", score, self.constant(0.0))
         index = self.node("Cast", is_positive, to=self.onnx.TensorProto.INT64)
         flat = self.node("Reshape", index, self.constant(np.array([-1])))
         self.node("Gather", self.constant(labels), flat, output="label")
-        sigmoid = self.node("Sigmoid", score)
-        positive = self.node("Where", allowed, sigmoid, self.constant(np.nan))
+        # Zero times a number is zero; times NaN or an infinity it is NaN.
+        zeros = self.node("Mul", "X", self.constant(0.0))
+        nothing = self.node("ReduceSum", zeros, self.constant(np.array([1])))
+        positive = self.node("Add", self.node("Sigmoid", score), nothing)
         negative = self.node("Sub", self.constant(1.0), positive)
         self.node("Concat", negative, positive, output="probabilities", axis=1)

@@ -31,19 +31,17 @@ class Records:
         self.path = Path(path)
         self._results: dict[str, Result] = {}
         text = self.path.read_bytes().decode(errors="replace") if self.path.exists() else ""
-        self._whole = text.endswith("\n") or not text  # whether it ends at the end of a line
-        for number, line in enumerate(text.split("\n"), start=1):
+        lines = text.split("\n")
+        self._start = "\n" if lines[-1] else ""  # nothing is appended to a torn line
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
                 record = json.loads(line)
-                key, result = record["key"], record["result"]
-                sound = key == definition_key(record["definition"])
+                if record["key"] != definition_key(record["definition"]):
+                    raise ValueError
+                self._results[record["key"]] = record["result"]
             except (ValueError, KeyError, TypeError):
-                sound = False
-            if sound:
-                self._results[key] = result
-            else:
                 warnings.warn(
                     f"{self.path}, line {number}: not a complete record; it is skipped and its "
                     "run will be computed again.",
@@ -66,9 +64,8 @@ class Records:
         line = json.dumps({"key": key, "definition": definition, "result": result})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a", encoding="utf-8") as file:
-            # After a torn line a new one must not be appended to what is left of it.
-            file.write(("" if self._whole else "\n") + line + "\n")
+            file.write(f"{self._start}{line}\n")
             file.flush()
             os.fsync(file.fileno())
-        self._whole = True
+        self._start = ""
         self._results[key] = json.loads(line)["result"]

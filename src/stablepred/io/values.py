@@ -53,11 +53,9 @@ def check_numbers(
     """Refuse what is no float64 array of this shape, finite and within the range."""
     if not isinstance(array, np.ndarray) or array.dtype != np.float64:
         raise ValueError(f"{what} must be an array of numbers, not {brief(array)}")
-    wanted = tuple("any" if size is None else size for size in shape)
-    if array.ndim != len(shape) or any(
-        size not in ("any", found) for size, found in zip(wanted, array.shape, strict=True)
-    ):
-        raise ValueError(f"{what} must have shape {wanted}, but has {array.shape}")
+    fits = [wanted in (None, found) for wanted, found in zip(shape, array.shape, strict=False)]
+    if array.ndim != len(shape) or not all(fits):
+        raise ValueError(f"{what} must have shape {shape}, but has {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError(f"{what} holds numbers that are not finite")
     if array.size and (array.min() < low or array.max() > high):

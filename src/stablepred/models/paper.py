@@ -142,7 +142,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         table : path or frame
-            A Parquet or CSV file, or a glob of several, read by DuckDB; or a DuckDB relation, or a
+            A Parquet or CSV file, the former read by DuckDB; or a DuckDB relation, or a
             frame of Dask, PySpark, pandas, polars or pyarrow.
         target : str
             The outcome column, with two values; the one last in sorted order is the positive class.

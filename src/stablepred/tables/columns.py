@@ -12,7 +12,7 @@ from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.tables import types
-from stablepred.tables.messages import Note
+from stablepred.tables.messages import Note, note_rows
 from stablepred.tables.types import NUMBER, FloatArray, Mask, Numbers
 
 Features = Iterable[NDArray[Any]]
@@ -177,16 +177,12 @@ class TextColumn:
         group = [*(known.get(value, unseen) for value in found.values), missing]
         of_row = np.array(group, dtype=np.intp)[found.codes]
         table = np.vstack([np.eye(none), self.shares or np.zeros(none)])
-        notes = []
         new = np.array([*(value not in known for value in found.values), False], dtype=bool)
+        example = found.values[int(np.argmax(new))] if new.any() else ""
         suffix = " average" * bool(self.shares)
-        if new.any():
-            example = found.values[int(np.argmax(new))]
-            rows = int(found.counts[new].sum())
-            notes.append(Note(f"unseen{suffix}", self.name, rows=rows, example=example))
-        if found.missing.any() and not (self.missing or self.imputed):
-            rows = int(found.missing.sum())
-            notes.append(Note(f"new missing{suffix}", self.name, rows=rows))
+        notes = note_rows(f"unseen{suffix}", self.name, new[found.codes], example)
+        if not (self.missing or self.imputed):
+            notes += note_rows(f"new missing{suffix}", self.name, found.missing)
         return (table[of_row, k] for k in range(none - len(self.features), none)), notes
 
     def check_stored(self) -> None:
@@ -206,18 +202,14 @@ def _read_new(
 ) -> tuple[Numbers, list[Note]]:
     """New numbers, and notes on those that are none and on missing ones where none were before."""
     found = types.read_numbers(column, part.style)
-    strays = int(found.strays.sum())
-    notes = [Note("stray", part.name, rows=strays, example=found.example)] if strays else []
-    empty = int((~found.finite).sum()) - strays
-    if empty and not (part.missing or getattr(part, "imputed", False)):
-        notes.append(Note(topic, part.name, rows=empty))
+    notes = note_rows("stray", part.name, found.strays, found.example)
+    if not (part.missing or getattr(part, "imputed", False)):
+        notes += note_rows(topic, part.name, ~found.finite & ~found.strays)
     return found, notes
 
 
 def _note_odd(topic: str, name: str, odd: Mask, values: FloatArray) -> list[Note]:
-    if not odd.any():
-        return []
-    return [Note(topic, name, rows=int(odd.sum()), example=f"{values[int(np.argmax(odd))]:g}")]
+    return note_rows(topic, name, odd, f"{values[int(np.argmax(odd))]:g}" if odd.any() else "")
 
 
 def check_size(values: FloatArray, name: str) -> None:

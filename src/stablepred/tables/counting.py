@@ -5,7 +5,7 @@ One narwhals expression counts them where the table lives: in DuckDB, Dask, Spar
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 from stablepred.preprocessing import Dichotomizer, halfway, tolerance_of_mean
 from stablepred.tables.arrow import nw
+from stablepred.tables.columns import LARGEST
 from stablepred.tables.engines import open_frame
 from stablepred.tables.messages import check_columns, check_known, listed, not_two_values
 
@@ -55,8 +56,8 @@ def count_patterns(
     Parameters
     ----------
     table : path or frame
-        A Parquet or CSV file, or a glob of several (``"rows-*.parquet"``), counted by DuckDB; or a
-        frame of DuckDB, Dask, PySpark, pandas, polars or pyarrow; or `PatternCounts`, as they are.
+        A Parquet file, counted by DuckDB, or a CSV file; or a frame of DuckDB, Dask, PySpark,
+        pandas, polars or pyarrow; or `PatternCounts`, as they are.
     target : str, optional
         The outcome column, with two values.
     features : sequence of str, optional
@@ -86,40 +87,39 @@ def count_patterns(
         return table
     wanted = None if features is None else [*features, *([] if target is None else [target])]
     with open_frame(table, wanted) as frame:
-        columns = _inspect_columns(frame, target, features)
-        outcome = None
+        ends = _find_ends(frame, target, features)
         if target is not None:
-            outcome = nw.col(target)
             distinct = frame.select(target).unique().head(SHOWN + 1).collect()[target].to_list()
             if len(distinct) != 2:
                 shown = [*map(repr, sorted(distinct)[:SHOWN]), *["..."] * (len(distinct) > SHOWN)]
                 few = "only one value" if len(distinct) == 1 else "more"
                 raise not_two_values(target, few, shown)
         if dichotomize is None:
-            values = {name: _number(name) + 0.0 for name in columns}  # -0.0 is 0.0
-            return PatternCounts(*_count_rows(frame, values, outcome))
-        cuts = {name: _cut(frame, name, found, dichotomize) for name, found in columns.items()}
-        bits = {name: _number(name) > sum(cut) for name, cut in cuts.items()}
+            values = {name: _number(name) + 0.0 for name in ends}  # -0.0 is 0.0
+            return PatternCounts(*_count_rows(frame, values, target))
         cutter = Dichotomizer(strategy=dichotomize)
-        cutter.thresholds_, cutter.tolerances_ = np.array(list(cuts.values())).T
-        cutter.n_features_in_ = len(cuts)
-        return PatternCounts(*_count_rows(frame, bits, outcome), cutter)
+        find_cuts = _find_means if dichotomize == "mean" else _find_medians
+        cutter.thresholds_, cutter.tolerances_ = np.array(find_cuts(frame, ends)).T
+        cutter.n_features_in_ = len(ends)
+        cuts = zip(ends, cutter.thresholds_ + cutter.tolerances_, strict=True)
+        bits = {name: _number(name) > float(cut) for name, cut in cuts}
+        return PatternCounts(*_count_rows(frame, bits, target), cutter)
 
 
-def _count_rows(frame: Any, features: dict[str, Any], outcome: Any | None) -> tuple[Any, Any, Any]:
-    """Count equal rows of expressions, and of the outcome if there is one: bits, outcome, counts.
+def _count_rows(frame: Any, features: dict[str, Any], target: str | None) -> tuple[Any, Any, Any]:
+    """Count equal rows of expressions, and of the target if there is one: bits, outcome, counts.
 
     Columns of 0/1 become single bytes.
     """
     keys = {f"x{j}": feature for j, feature in enumerate(features.values())}
-    keys |= {} if outcome is None else {"y": outcome}
+    keys |= {} if target is None else {"y": nw.col(target)}
     rows = frame.select(*(key.alias(name) for name, key in keys.items()))
     # All that is asked of an engine: cut the columns, and count equal rows.
     found = rows.group_by(*keys).agg(nw.len().alias("count")).collect()
     x = pd.DataFrame({name: found[f"x{j}"].to_numpy() for j, name in enumerate(features)})
     is_bit = ((x == 0) | (x == 1)).all()
     x = x.astype(dict.fromkeys(x.columns[is_bit], np.uint8))
-    y = None if outcome is None else found["y"].to_numpy()
+    y = None if target is None else found["y"].to_numpy()
     ranks = [] if y is None else [np.unique(y, return_inverse=True)[1]]
     order = np.lexsort([*ranks, *x.to_numpy().T[::-1]])  # engines give the rows in any order
     count = found["count"].to_numpy()[order].astype(np.float64)
@@ -128,20 +128,12 @@ def _count_rows(frame: Any, features: dict[str, Any], outcome: Any | None) -> tu
 
 # --- what the columns hold ---
 
-
-class Values(NamedTuple):
-    """What a column holds: its ends, and its mean if there are values between these."""
-
-    low: float
-    high: float
-    largest: float  # absolute value
-    mean: float | None = None
+Ends = dict[str, tuple[float, float]]  # the smallest and the largest value by column
+Cuts = list[tuple[float, float]]  # where each column is cut, and how far above a value must lie
 
 
-def _inspect_columns(
-    frame: Any, target: str | None, features: Sequence[str] | None
-) -> dict[str, Values]:
-    """What each feature holds; other types, missing and infinite values are errors."""
+def _find_ends(frame: Any, target: str | None, features: Sequence[str] | None) -> Ends:
+    """The ends of each feature; other types, missing and infinite values are errors."""
     types = dict(frame.collect_schema())
     names = [name for name in types if name != target] if features is None else list(features)
     checked = names if target is None else [target, *names]
@@ -179,51 +171,43 @@ def _inspect_columns(
             "stablepred.data.TableEncoder, which makes a feature 'is missing' of them."
         )
     ends = {n: (float(found[f"low{j}"]), float(found[f"high{j}"])) for j, n in enumerate(names)}
-    infinite = [name for name in names if not np.isfinite(ends[name]).all()]
-    if infinite:
+    large = [name for name, pair in ends.items() if not np.abs(pair).max() <= LARGEST]
+    if large:
         raise InputError(
-            f"infinite values in {listed(infinite)}. Replace them, or remove such rows."
+            f"infinite values, or too large ones, in {listed(large)}. Replace them, or remove such "
+            "rows."
         )
-    columns = {n: Values(low, high, max(abs(low), abs(high))) for n, (low, high) in ends.items()}
-    return columns | _find_means(frame, columns)
+    return ends
 
 
-def _find_means(frame: Any, columns: dict[str, Values]) -> dict[str, Values]:
-    """Those columns that have values between their ends, with their means."""
-    wanted: list[Any] = []
-    # Sums of very large numbers leave the range of doubles.
-    exponents = {
-        name: max(-1000, int(np.frexp(ends.largest)[1]))
-        for name, ends in columns.items()
-        if ends.low < ends.high
-    }
-    for j, (name, exponent) in enumerate(exponents.items()):
-        value, (low, high, *_) = _number(name), columns[name]
-        inside = ((value > low) & (value < high)).cast(nw.Int64).sum()
-        mean = (value * float(np.ldexp(1.0, -exponent))).mean()
-        wanted += [inside.alias(f"inside{j}"), mean.alias(f"mean{j}")]
-    found = frame.select(*wanted).collect().rows(named=True)[0] if wanted else {}
-    return {
-        name: columns[name]._replace(mean=float(np.ldexp(float(found[f"mean{j}"]), exponent)))
-        for j, (name, exponent) in enumerate(exponents.items())
+def _find_means(frame: Any, ends: Ends) -> Cuts:
+    """Cut at the mean, or between the ends where there is nothing else, as by `Dichotomizer`."""
+    wanted = []
+    for j, (name, (low, high)) in enumerate(ends.items()):
+        inside = (_number(name) > low) & (_number(name) < high)
+        wanted += [inside.cast(nw.Int64).sum().alias(f"inside{j}")]
+        wanted += [_number(name).mean().alias(f"mean{j}")]
+    found = frame.select(*wanted).collect().rows(named=True)[0]
+    return [
+        (float(found[f"mean{j}"]), tolerance_of_mean(max(-low, high)))
         if found[f"inside{j}"]
-    }
+        else (halfway(low, high), 0.0)
+        for j, (low, high) in enumerate(ends.values())
+    ]
+
+
+def _find_medians(frame: Any, ends: Ends) -> Cuts:
+    """Cut at the median by the counts of the distinct values; engines differ in theirs."""
+    cuts = []
+    for name in ends:
+        values = frame.select(_number(name).alias("value"))
+        rows = values.group_by("value").agg(nw.len().alias("count")).collect()
+        cutter = Dichotomizer(strategy="median")
+        cutter.fit(rows["value"].to_numpy()[:, None], sample_weight=rows["count"].to_numpy())
+        cuts.append((float(cutter.thresholds_[0]), float(cutter.tolerances_[0])))
+    return cuts
 
 
 def _number(name: str) -> Any:
     """A column as ``fit`` takes it: in double precision."""
     return nw.col(name).cast(nw.Float64)
-
-
-def _cut(frame: Any, name: str, found: Values, dichotomize: str) -> tuple[float, float]:
-    """Where a column is cut, and by how much a value must lie above, as by `Dichotomizer`."""
-    if found.mean is None:
-        return halfway(found.low, found.high), 0.0
-    if dichotomize == "mean":
-        return found.mean, tolerance_of_mean(found.largest)
-    # The median by the counts of the distinct values; engines differ in theirs.
-    values = frame.select(_number(name).alias("value"))
-    rows = values.group_by("value").agg(nw.len().alias("count")).collect()
-    cutter = Dichotomizer(strategy="median")
-    cutter.fit(rows["value"].to_numpy()[:, None], sample_weight=rows["count"].to_numpy())
-    return float(cutter.thresholds_[0]), float(cutter.tolerances_[0])

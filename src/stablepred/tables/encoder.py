@@ -20,7 +20,7 @@ from stablepred._validation import (
 )
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import save_method, storable
-from stablepred.io.values import n_features
+from stablepred.io.values import attribute, is_fitted, n_features
 from stablepred.tables import messages
 from stablepred.tables.columns import Column, ScaledColumn, typed
 from stablepred.tables.learning import learn_column, straighten
@@ -156,7 +156,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ]
         notes = [note for _, found in learned for note in found]
         self.columns_ = [column for column, _ in learned if column is not None]
-        self.kept_ = np.ones(sum(len(column.features) for column in self.columns_), dtype=bool)
+        self.kept_ = np.ones(len(self._all_features()), dtype=bool)
         self._check_features(notes)
         if self.overlap is not None:
             features = self.encode_array(frame)[0]
@@ -164,8 +164,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             # Shares are rounded; one of exactly the bound is inside. Numbers have none.
             inside = np.minimum(shares, 1 - shares) >= self.overlap - 1e-12
             self.kept_ = inside | ((features != 0) & (features != 1)).any(axis=0)
-            names = [name for column in self.columns_ for name in column.features]
-            out = zip(np.array(names)[~self.kept_], shares[~self.kept_], strict=True)
+            out = zip(self._all_features()[~self.kept_], shares[~self.kept_], strict=True)
             notes += [Note("overlap", name, f"{share:.3g}") for name, share in out]
             self._check_features(notes)
         self.notes_ = note_lines(notes)
@@ -259,8 +258,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features, in order."""
+        return self._all_features()[self.kept_]
+
+    def _all_features(self) -> NDArray[Any]:
         names = [name for column in self.columns_ for name in column.features]
-        return np.array(names, dtype=object)[self.kept_]
+        return np.array(names, dtype=object)
 
     @property
     def groups_(self) -> NDArray[np.intp]:
@@ -281,12 +283,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def check_stored(self) -> None:
         """Raise ValueError unless the parts are those of a fitted encoder."""
         self._check_parameters()
-        fitted = [hasattr(self, name) for name in ("columns_", "kept_", "notes_")]
-        if not any(fitted):
+        if not is_fitted(self):
             return
-        if not all(fitted):
-            raise ValueError("columns_, kept_ and notes_ go together")
-        width = sum(len(column.features) for column in self.columns_)
+        for name in ("columns_", "kept_", "notes_"):
+            attribute(self, name)
+        width = len(self._all_features())
         if self.kept_.shape != (width,):
             raise ValueError(f"kept_ must be {width} booleans")
         if messages.repeated([column.name for column in self.columns_]):

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
-from glob import escape, glob
+from glob import escape
 from typing import Any
 
 import numpy as np
@@ -19,14 +19,14 @@ from stablepred.tables.encoder import warn_of
 from stablepred.tables.files import ParquetFile, open_table
 from stablepred.tables.learning import number_style
 from stablepred.tables.messages import listed
-from stablepred.tables.types import BOOLEANS, NUMBER, match, to_text
+from stablepred.tables.types import BOOLEANS, match, to_text
 
 
 @contextmanager
 def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """The table as a lazy frame of narwhals; of a CSV file no other columns need be read."""
     if isinstance(table, str | os.PathLike):
-        with _read_files(os.fspath(table), columns) as rows:
+        with _open_file(os.fspath(table), columns) as rows:
             yield nw.from_native(rows).lazy()
         return
     try:
@@ -94,21 +94,23 @@ def predict_table(model: Any, table: Any) -> Any:
 
 
 @contextmanager
-def _read_files(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
-    """The file of this name, or else all that the name is a pattern of; Parquet by DuckDB."""
-    names = [path] if os.path.exists(path) else sorted(glob(path)) or [path]
-    files = [open_table(name) for name in names]
-    _check_names(files)
-    if not isinstance(files[0], ParquetFile):  # text, typed as it is where rows are loaded
-        wanted = [name for name in files[0].columns if columns is None or name in columns]
-        wanted = wanted or files[0].columns[:1]  # none is there; the first has the number of rows
-        schema = pa.schema([(name, pa.large_string()) for name in wanted])
-        batches = [batch for file in files for batch in file.batches(wanted)]
-        rows = pa.Table.from_batches(batches, schema)
-        yield pa.table({name: _type(name, rows[name].combine_chunks()) for name in wanted})
+def _open_file(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
+    """The rows of a file: Parquet by DuckDB; CSV in memory, typed as where rows are loaded."""
+    file = open_table(path)
+    if not isinstance(file, ParquetFile):
+        wanted = [name for name in file.columns if columns is None or name in columns]
+        # If none is there, the first has the number of rows.
+        text = file.read(wanted or file.columns[:1])
+        yield pd.DataFrame({name: _type(text[name]) for name in text})
         return
+    lower = [name.lower() for name in file.columns]
+    if alike := [name for name in file.columns if lower.count(name.lower()) > 1]:
+        raise InputError(
+            f"{path}: the names of {listed(alike)} differ in upper and lower case only, which "
+            "DuckDB takes as the same. Rename one of them."
+        )
     duckdb = require("duckdb", "counting the rows of a file")
-    stored = zip(files[0].stored, files[0].columns, strict=True)
+    stored = zip(file.stored, file.columns, strict=True)
     select = [f"{_quote(name)} AS {_quote(trimmed)}" for name, trimmed in stored]
     # Nothing is fetched from the network, and what does not fit in memory goes to the folder.
     with tempfile.TemporaryDirectory() as folder:
@@ -116,53 +118,30 @@ def _read_files(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
         with duckdb.connect(config=settings) as connection:
             connection.execute("SET enable_progress_bar = false")  # it would be printed to a file
             try:
-                # By their names: DuckDB would take these for patterns, and those of folders for
-                # data; and would give all files the types of the first, or stack them by position.
-                literal = [escape(os.path.abspath(file.source)) for file in files]
-                options = {"hive_partitioning": False, "union_by_name": True}
-                yield connection.read_parquet(literal, **options).project(", ".join(select))
+                # Its very name: DuckDB would take it for a pattern, and those of folders for data.
+                literal = escape(os.path.abspath(file.source))
+                rows = connection.read_parquet(literal, hive_partitioning=False)
+                yield rows.project(", ".join(select))
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be counted: {error}") from error
 
 
-def _check_names(files: Sequence[Any]) -> None:
-    """Raise unless all files have the same columns, under names that DuckDB tells apart."""
-    first = files[0]
-    lower = [name.lower() for name in first.columns]
-    alike = [name for name in first.columns if lower.count(name.lower()) > 1]
-    if alike:
-        raise InputError(
-            f"{first.path}: the names of {listed(alike)} differ in upper and lower case only, "
-            "which DuckDB takes as the same. Rename one of them."
-        )
-    for file in files[1:]:
-        if type(file) is not type(first):
-            raise InputError(f"{first.path} and {file.path} must be both CSV or both Parquet.")
-        missing = [name for name in first.stored if name not in file.stored]
-        extra = [name for name in file.stored if name not in first.stored]
-        if missing or extra:
-            lacks = f"lacks {listed(missing)}" if missing else f"adds {listed(extra)}"
-            raise InputError(
-                f"{file.path} {lacks}: its columns must be those of {first.path}, in any order."
-            )
-
-
-def _type(name: str, column: Any) -> Any:
+def _type(column: pd.Series) -> Any:
     """Strings as integers, fractions or booleans if all that are not missing are such."""
     text = to_text(column)
     strings, valid = text.dictionary_decode(), np.asarray(text.is_valid())
-    if match(text, r"^[+-]?(0|[1-9]\d{0,17})$")[valid].all():
-        return pc.cast(pc.utf8_ltrim(strings, "+"), pa.int64())
-    if match(text, f"^(?i:{'|'.join(BOOLEANS)})$")[valid].all():
-        return pc.cast(strings, pa.bool_())
-    if not match(text, NUMBER["point"])[valid].all():
-        return strings
+    if valid.all() and match(text, r"^[+-]?(0|[1-9]\d{0,17})$").all():
+        return pc.cast(pc.utf8_ltrim(strings, "+"), pa.int64()).to_numpy()
+    if valid.all() and match(text, f"^(?i:{'|'.join(BOOLEANS)})$").all():
+        return pc.cast(strings, pa.bool_()).to_numpy(zero_copy_only=False)
     try:
-        _, numbers, notes = number_style(name, text)
+        style, numbers, notes = number_style(str(column.name), text)
     except InputError as error:
         raise InputError(re.sub(r"drop=\[.*?\]", "features=[...]", str(error))) from None
+    if not style or numbers.strays.any():
+        return column
     warn_of(notes)
-    return pa.array(numbers.values, mask=~valid)
+    return numbers.values
 
 
 def _quote(name: str) -> str:

@@ -62,7 +62,6 @@ class TableFile:
     def __init__(self, path: Path, header: list[str], format: str) -> None:
         self.path, self.format = path, format
         self.notes: list[str] = []
-        check_width(str(path), len(header))
         bare = [name.lstrip("\ufeff").strip() for name in header]
         self.columns = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
         check_columns(self.columns, f"{path}: ")
@@ -70,18 +69,17 @@ class TableFile:
 
     def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The rows in order, some thousands at a time, of the columns asked for."""
-        return (_to_pandas(pa.Table.from_batches([batch])) for batch in self.batches(columns))
+        return (_to_pandas(pa.Table.from_batches([batch])) for batch in self._batches(columns))
 
     def read(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """All rows, of the columns asked for."""
-        batches = list(self.batches(columns))
+        batches = list(self._batches(columns))
         if not sum(batch.num_rows for batch in batches):
             raise InputError(f"{self.path} has a header but no rows.")
         return _to_pandas(pa.Table.from_batches(batches))
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """The rows as Arrow batches."""
-        names = list(self.columns if columns is None else columns)
+    def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
+        names = self.columns if columns is None else list(columns)
         indices = {name: k for k, name in enumerate(self.columns)}
         for name in names:
             check_known(name, indices, f"{self.path}: column")
@@ -333,7 +331,13 @@ def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str,
     first = LINE_END.split(rest, maxsplit=1)[0]
     if re.fullmatch('"?sep=.?"?', first.strip()):
         raise InputError(f"{name} begins with {first.strip()!r}, a line for Excel. Remove it.")
-    check_width(name, 1 + max(first.count(separator) for separator in SEPARATORS))
+    width = 1 + max(first.count(separator) for separator in SEPARATORS)
+    if width > MOST_COLUMNS:
+        raise InputError(
+            f"{name} has a header of {width:,} columns, and no more than {MOST_COLUMNS:,} can be "
+            "read. Leave out those that are not features, or turn the table round if its rows are "
+            "the columns."
+        )
     if len(start) == PIECE and "\n" in text:
         text = text[: text.rindex("\n") + 1]
     found = {separator: _fields(text.encode(), separator) for separator in SEPARATORS}
@@ -349,16 +353,6 @@ def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str,
             f"{len(found[widest][0])} columns. Put quotes around the fields that hold one of them."
         )
     return (best[0] if len(header) > 1 else ","), header, empty
-
-
-def check_width(name: str, columns: int) -> None:
-    """Raise when a table has more columns than can be meant."""
-    if columns > MOST_COLUMNS:
-        raise InputError(
-            f"{name} has a header of {columns:,} columns, and no more than {MOST_COLUMNS:,} can be "
-            "read. Leave out those that are not features, or turn the table round if its rows are "
-            "the columns."
-        )
 
 
 def _fields(sample: bytes, separator: str) -> tuple[list[str], float]:

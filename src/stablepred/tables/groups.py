@@ -42,14 +42,12 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
     edges, numbers with more than ten different values are cut at their quartiles.
     """
     kind, notes = kind_of(column), list[str]()
-    is_text = kind != "number"
-    if kind == "number":
-        numbers = to_numbers(column)
-    elif kind == "text" and not isinstance(column.dtype, pd.CategoricalDtype):
-        style, numbers, found = number_style(str(column.name), to_text(column))
-        is_text = not style
+    numbers = to_numbers(column) if kind == "number" else None
+    if kind == "text" and not isinstance(column.dtype, pd.CategoricalDtype):
+        style, read, found = number_style(str(column.name), to_text(column))
+        numbers = read if style else None
         notes = [f"read as fractions: {note}" for note in found if note.topic == "decimals"]
-    if is_text:
+    if numbers is None:
         if bins is not None:
             raise InputError(
                 f"bins cut numbers, but column {column.name!r} holds text. Leave the bins out."
@@ -67,19 +65,18 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
         notes.append(f"not finite numbers, in group {MISSING}: {rows}, e.g. {numbers.example!r}")
     values = np.where(numbers.finite, numbers.values, np.nan)
     missing = np.isnan(values)
-    distinct = np.unique(values[~missing])
+    known = values[~missing]
+    distinct = np.unique(known)
     if bins is None and len(distinct) <= FEW:
         masks = {str(format_value(value)): values == value for value in distinct}
         return Groups(_with_missing(masks, missing), notes)
-    if bins is None:
-        edges = np.unique(np.quantile(values[~missing], [0, 0.25, 0.5, 0.75, 1]))
-    else:
-        edges = np.asarray(bins, dtype=np.float64)
-        if len(edges) < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
-            raise InputError(
-                "bins must be two or more rising numbers, for example 20,30,40, but are "
-                f"{list(bins)}."
-            )
+    edges = np.unique(np.quantile(known, [0, 0.25, 0.5, 0.75, 1])) if bins is None else bins
+    edges = np.asarray(edges, dtype=np.float64)
+    if len(edges) < 2 or not np.isfinite(edges).all() or not (np.diff(edges) > 0).all():
+        raise InputError(
+            "bins must be two or more rising numbers, for example 20,30,40, but are "
+            f"{edges.tolist()}."
+        )
     index = np.searchsorted(edges, values, side="right") - 1
     shown = [f"{edge:g}" for edge in edges]
     if len(set(shown)) < len(edges):  # six digits do not tell them apart

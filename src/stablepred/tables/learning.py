@@ -18,7 +18,7 @@ from stablepred.tables.columns import (
     TextColumn,
     check_size,
 )
-from stablepred.tables.messages import Note, shorten
+from stablepred.tables.messages import Note, note_rows, shorten
 from stablepred.tables.types import BOOLEANS, LEADING_ZERO, Categories, FloatArray, Numbers
 
 Learned = tuple[Column | None, list[Note]]
@@ -71,22 +71,19 @@ def _learn(column: pd.Series, count: FloatArray, dichotomize: str | None) -> Lea
         style = "boolean" if kind == "boolean" else "point"
         return _learn_numbers(column, style, types.to_numbers(column), count, dichotomize)
     text = types.to_text(column)
-    # A word that is taken for a missing value is told.
-    words = column[np.asarray(text.is_null()) & column.notna().to_numpy()].unique()
-    word = next(filter(None, (str(value).strip() for value in words)), "")
     if not isinstance(column.dtype, pd.CategoricalDtype):
         style, numbers, notes = number_style(name, text, count)
         if style:
-            learned, more = _learn_numbers(column, style, numbers, count, dichotomize, word)
+            learned, more = _learn_numbers(column, style, numbers, count, dichotomize)
             return learned, notes + more
     found = types.to_categories(text, count)
     distinct = {value.lower() for value in found.values}
     if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
         numbers = types.parse_numbers(text, "boolean")
-        return _learn_numbers(column, "boolean", numbers, count, dichotomize, word)
+        return _learn_numbers(column, "boolean", numbers, count, dichotomize)
     if types.date_share(found) >= DATES:
         raise types.date_error(name, found.values[0])
-    return _learn_text(name, found, word, all_named=dichotomize is not None)
+    return _learn_text(name, found, all_named=dichotomize is not None)
 
 
 def number_style(
@@ -114,12 +111,7 @@ def number_style(
 
 
 def _learn_numbers(
-    column: pd.Series,
-    style: str,
-    found: Numbers,
-    count: FloatArray,
-    dichotomize: str | None,
-    word: str = "",
+    column: pd.Series, style: str, found: Numbers, count: FloatArray, dichotomize: str | None
 ) -> Learned:
     name = str(column.name)
     large = np.abs(found.values) >= 2.0**53  # where not every integer is a double
@@ -131,18 +123,15 @@ def _learn_numbers(
         )
     if dichotomize is None:
         check_size(found.values, name)
-    absent, strays = ~found.finite, int(found.strays.sum())
+    absent = ~found.finite
     distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
     missing = bool(absent.any())
     if dichotomize is None:
         missing = count[absent].sum() >= max(FEW, MISSING * count.sum())
     if len(distinct) + missing < 2 or not len(distinct):
         return None, [_constant(name, f"{distinct[0]:g}" if len(distinct) else "")]
-    notes = []
-    if strays:
-        notes.append(Note("stray", name, rows=strays, example=found.example))
-    if rows := int(absent.sum()):
-        notes.append(Note("missing" if missing else "imputed", name, rows=rows, example=word))
+    notes = note_rows("stray", name, found.strays, found.example)
+    notes += note_rows("missing" if missing else "imputed", name, absent)
     known = count[~absent].sum()
     if len(distinct) == known >= ID_LEAST and bool((distinct % 1 == 0).all()):
         notes.append(Note("numeric id", name, f"{len(distinct):,} different integers"))
@@ -186,9 +175,6 @@ def distinct_values(values: FloatArray, count: FloatArray) -> tuple[FloatArray, 
     """
     known = ~np.isnan(values)
     values, count = values[known] + 0.0, count[known]  # no negative zero
-    if (count == 1).all():
-        found, rows = np.unique(values, return_counts=True)
-        return found, rows / max(1, len(values))
     found, index = np.unique(values, return_inverse=True)
     rows = np.bincount(index, count, minlength=len(found))
     return found, rows / rows.sum()
@@ -202,7 +188,7 @@ def moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
     return mean, max(sd, float(np.finfo(np.float64).tiny))
 
 
-def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> Learned:
+def _learn_text(name: str, found: Categories, *, all_named: bool) -> Learned:
     """Values and their groups; with ``all_named`` also those that are in few rows of a table."""
     counts, missing_rows = found.counts[:-1], found.counts[-1]
     size = len(found.values)
@@ -226,9 +212,7 @@ def _learn_text(name: str, found: Categories, word: str, *, all_named: bool) -> 
     values = np.array(found.values, dtype=object)
     levels, rare = values[~few].tolist(), values[few].tolist()
     notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
-    if found.missing.any():
-        topic = "missing" if missing else "new missing average"
-        notes.append(Note(topic, name, rows=int(found.missing.sum()), example=word))
+    notes += note_rows("missing" if missing else "new missing average", name, found.missing)
     groups = [*counts[~few], *[counts[few].sum()] * bool(rare), *[missing_rows] * missing]
     if len(groups) < 2:
         return None, [Note("few", name, f"{size:,} values")]

@@ -7,6 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
 
@@ -89,3 +92,8 @@ class Note:
         parts.append(f"e.g. {shorten(self.example)!r}" if self.example else "")
         detail = ", ".join(filter(None, parts))
         return f"{self.column} ({detail})" if detail else self.column
+
+
+def note_rows(topic: str, column: str, rows: NDArray[np.bool_], example: str = "") -> list[Note]:
+    """A note on some rows of a column, if there are any."""
+    return [Note(topic, column, rows=int(rows.sum()), example=example)] if rows.any() else []

@@ -1,6 +1,5 @@
 """A fitted model of a table as it comes: raw rows in, probabilities and labels out."""
 
-import json
 import os
 import warnings
 from collections.abc import Sequence
@@ -16,23 +15,19 @@ from sklearn.utils import get_tags
 
 from stablepred._text import count_noun
 from stablepred._validation import warn_user
-from stablepred._version import __version__
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.io.atomic import check_writable, new_folder
+from stablepred.io.atomic import check_writable
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.tables import target as outcomes
 from stablepred.tables.encoder import TableEncoder, as_frame, warn_of
 from stablepred.tables.groups import group_rows
-from stablepred.tables.learning import FEW
 from stablepred.tables.messages import Note, check_columns, check_known, listed, not_two_values
 from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Target
 from stablepred.worlds.environment import Environment
 
 FloatArray = NDArray[np.float64]
-
-SUMMARY_FILE = "summary.json"
 
 
 @storable
@@ -116,35 +111,20 @@ class TableModel:
         return kind(name, self._read(frame), self.target.encode(frame[self.target.name]))
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write the model and a summary to a folder, whole or not at all, for ``load`` to read.
+        """Write the model to a folder, whole or not at all, for ``load`` to read.
 
         An older model there is replaced only with ``force=True``.
         """
-        check_model_folder(Path(path), force=force)
-        with new_folder(path) as folder:
+        folder = Path(path)
+        check_model_folder(folder, force=force)
+        is_new = not folder.exists()
+        folder.mkdir(exist_ok=True)
+        try:
             save(self, folder / MODEL_FILE)
-            text = json.dumps(self.summary(), indent=2, ensure_ascii=False) + "\n"
-            (folder / SUMMARY_FILE).write_text(text, encoding="utf-8")
-
-    def summary(self) -> dict[str, Any]:
-        """What the model is, in plain values."""
-        names = self.feature_names
-        stable = getattr(self.estimator, "stable_features_", None)
-        if stable is not None:
-            stable = [name for name, is_so in zip(names, stable, strict=True) if is_so]
-        return {
-            "stablepred": __version__,
-            "estimator": type(self.estimator).__name__,
-            "target": self.target.name,
-            "positive": getattr(self.target, "positive", None),
-            "negative": getattr(self.target, "negative", None),
-            "rows": self.rows,
-            "base_rate": self.base_rate,
-            "columns": self.encoder.used_columns,
-            "features": names,
-            "stable_features": stable,
-            "notes": self.encoder.notes_,
-        }
+        except BaseException:
+            if is_new:
+                folder.rmdir()
+            raise
 
     @property
     def feature_names(self) -> list[str]:
@@ -205,7 +185,6 @@ def encode_table(
     estimator: Any = None,
     drop: Sequence[str] = (),
     positive: str | None = None,
-    overlap: float | None = None,
     skip_missing_target: bool = False,
     environment: str | None = None,
 ) -> EncodedTable:
@@ -226,21 +205,7 @@ def encode_table(
         frame = frame[~missing]
         rows, first = count_noun(int(missing.sum()), "row"), int(np.argmax(missing)) + 1
         notes.append(f"left out without a target: {rows}, first data row {first}")
-    number = True if estimator is not None and is_regressor(estimator) else None
-    outcome = outcomes.learn_target(frame[target], positive, number=number)
-    if isinstance(outcome, NumberTarget) and estimator is not None and is_classifier(estimator):
-        raise InputError(
-            f"target {target!r} is a number (many different ones, or fractions). Use a regressor "
-            "such as StableRegressor, or recode it into two values."
-        )
-    inner = getattr(estimator, "estimator", None) or estimator  # that of a search
-    parameters = inner.get_params(deep=False) if hasattr(inner, "get_params") else {}
-    if isinstance(outcome, ClassTarget) and hasattr(estimator, "get_params"):
-        tags = get_tags(estimator).classifier_tags
-        if tags is not None and not tags.multi_class:
-            found = f"{len(outcome.values)} classes"
-            shown = [listed(outcome.values, 5)]
-            raise not_two_values(target, found, shown, "StableClassifier")
+    outcome = _learn_outcome(frame[target], positive, estimator)
     labels = None
     if environment is not None:
         others = [name for name in frame.columns if name != target]
@@ -251,23 +216,34 @@ def encode_table(
         notes += [*groups.notes, f"training environments by {environment}: {', '.join(counts)}"]
         frame = frame.drop(columns=environment)
     rest = frame.drop(columns=target)
-    cut = parameters.get("dichotomize")
-    encoder = TableEncoder(drop=tuple(drop), overlap=overlap, dichotomize=cut).fit(rest)
-    typed = bool(getattr(estimator, "takes_tables", False)) and overlap is None
+    inner = getattr(estimator, "estimator", None) or estimator  # that of a search
+    cut = getattr(inner, "dichotomize", None)
+    encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(rest)
+    typed = bool(getattr(estimator, "takes_tables", False))
     features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
     y = outcome.encode(frame[target])
-    # After joining or stacking tables every row may be there several times.
-    hashes = pd.util.hash_pandas_object(frame[[*encoder.used_columns, target]], index=False)
-    times = np.unique(hashes, return_counts=True)[1]
-    if (copies := int(np.gcd.reduce(times))) > 1 and len(times) >= FEW:
-        notes.append(
-            f"every row is there {copies} times or a multiple of it: held-out rows are then known "
-            "from training, and all looks more certain than it is"
-        )
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
     return EncodedTable(encoder, outcome, features, y, rest[encoder.used_columns], typed, labels)
+
+
+def _learn_outcome(column: pd.Series, positive: str | None, estimator: Any) -> AnyTarget:
+    """What the outcome is, of a kind that the estimator takes."""
+    if estimator is None:
+        return outcomes.learn_target(column, positive)
+    outcome = outcomes.learn_target(column, positive, number=is_regressor(estimator) or None)
+    if isinstance(outcome, NumberTarget) and is_classifier(estimator):
+        raise InputError(
+            f"target {outcome.name!r} is a number (many different ones, or fractions). Use a "
+            "regressor such as StableRegressor, or recode it into two values."
+        )
+    tags = get_tags(estimator).classifier_tags
+    if isinstance(outcome, ClassTarget) and tags is not None and not tags.multi_class:
+        shown = [listed(outcome.values, 5)]
+        found = f"{len(outcome.values)} classes"
+        raise not_two_values(outcome.name, found, shown, "StableClassifier")
+    return outcome
 
 
 def fit_table(
@@ -277,7 +253,6 @@ def fit_table(
     *,
     drop: Sequence[str] = (),
     positive: str | None = None,
-    overlap: float | None = None,
     skip_missing_target: bool = False,
     environment: str | None = None,
 ) -> TableModel:
@@ -297,8 +272,6 @@ def fit_table(
         Columns to leave out.
     positive : str, optional
         The value of the target to predict (1); by default the last in sorted order.
-    overlap : float, optional
-        As in `TableEncoder`.
     skip_missing_target : bool, default=False
         Leave out rows in which the target is missing; otherwise they are an error.
     environment : str, optional
@@ -319,27 +292,18 @@ def fit_table(
     >>> fit_table(frame, "buys", LogisticRegression()).predict(pd.DataFrame({"age": [25, 65]}))
     array(['no', 'yes'], dtype=object)
     """
-    encoded = encode_table(
-        frame, target, estimator, drop, positive, overlap, skip_missing_target, environment
-    )
-    return encoded.fit(estimator)
+    parts = frame, target, estimator, drop, positive, skip_missing_target, environment
+    return encode_table(*parts).fit(estimator)
 
 
 # --- the folder of a model ---
 
 
-def check_model_folder(path: Path, *, force: bool) -> None:
-    """Raise early when a model folder cannot be written to ``path``, before any work is done."""
-    if path.is_dir():
-        found = {item.name for item in path.iterdir()}
-        if found - {MODEL_FILE, SUMMARY_FILE}:
-            raise InputError(
-                f"{path} is a folder with other things in it ({sorted(found)[0]}, ...), which are "
-                "never replaced. Name another folder."
-            )
-        if found and not force:
-            raise InputError(f"{path} exists. Name another folder, or replace it with force=True.")
-    elif path.exists():
-        raise InputError(f"{path} is a file. Name a folder for the model.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    check_writable(path.parent)
+def check_model_folder(folder: Path, *, force: bool) -> None:
+    """Raise early when a model cannot be written to a folder, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file. Name a folder for the model.")
+    if (folder / MODEL_FILE).exists() and not force:
+        raise InputError(f"{folder} exists. Name another folder, or replace it with force=True.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    check_writable(folder if folder.is_dir() else folder.parent)

@@ -107,7 +107,7 @@ def learn_target(
     name = str(column.name)
     if number:
         return _learn_number(column)
-    values = sorted(_classes(column).values, key=lambda value: (_number(value), value))
+    values = sorted(_classes(column).values, key=lambda value: (_number(value) or 0.0, value))
     if number is None and positive is None and len(values) > 2 and _are_amounts(values, column):
         return _learn_number(column)
     if len(values) > MOST_CLASSES and positive is None:
@@ -179,15 +179,12 @@ def _canonical(value: str) -> str:
         return value.capitalize()
     if re.fullmatch(r"[+-]?\d+", value, re.ASCII):  # more digits than a float has are kept
         return str(int(value)) if len(value) < 1000 else value
-    return types.format_value(_number(value)) or value if _is_number(value) else value
+    number = _number(value)
+    return value if number is None else types.format_value(number) or value
 
 
-def _is_number(value: str) -> bool:
-    return re.match(NUMBER["point"], value, re.ASCII) is not None
-
-
-def _number(value: str) -> float:
-    return float(value) if _is_number(value) else 0.0
+def _number(value: str) -> float | None:
+    return float(value) if re.match(NUMBER["point"], value, re.ASCII) else None
 
 
 def _examples(values: Sequence[str]) -> str:

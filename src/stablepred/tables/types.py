@@ -35,10 +35,9 @@ NUMBER = {
 }
 # One mark and three digits after it: 1.234, or 1234 with its digits in groups.
 DOUBTFUL = {mark: rf"^[+-]?[1-9]\d{{0,2}}\{mark}\d{{3}}$" for mark in ".,"}
-# Relative precision of floats shorter than doubles, by their names in pandas.
-PRECISION = {"float16": 2.0**-10, "halffloat[pyarrow]": 2.0**-10}
-PRECISION |= dict.fromkeys(("float32", "float[pyarrow]"), 2.0**-23)
-POWERS = np.array([10.0**k for k in range(23)])  # all that doubles hold exactly
+# Floats shorter than doubles, by their names in pandas.
+SHORT: dict[str, Any] = {"float16": np.float16, "halffloat[pyarrow]": np.float16}
+SHORT |= {"float32": np.float32, "float[pyarrow]": np.float32}
 LEADING_ZERO = r"^[+-]?0\d"
 
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -210,12 +209,8 @@ def date_share(found: Categories) -> float:
 def find_style(text: Any) -> str:
     """How numbers are written: as most can be read; ``integer`` where none has a mark."""
     valid = _codes(text) >= 0
-    style, fewest = "", len(valid) + 1
-    for other, pattern in NUMBER.items():
-        strays = int((valid & ~match(text, pattern)).sum())
-        style, fewest = (other, strays) if strays < fewest else (style, fewest)
-        if not fewest:
-            break
+    strays = {s: int((valid & ~match(text, pattern)).sum()) for s, pattern in NUMBER.items()}
+    style = min(strays, key=lambda style: strays[style])
     return "integer" if style == "point" and not match(text, r"\.").any() else style
 
 
@@ -268,9 +263,11 @@ def check_new_numbers(text: Any, style: str, name: str) -> None:
 def to_numbers(column: pd.Series) -> Numbers:
     """A column of numbers or booleans in double precision."""
     values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-    precision = PRECISION.get(str(column.dtype).lower(), 0.0)
-    if precision:
-        values = _widen(values, np.float16 if precision == PRECISION["float16"] else np.float32)
+    short, precision = SHORT.get(str(column.dtype).lower()), 0.0
+    if short is not None:  # the doubles with the same digits: what is written 0.1 is 0.1 in both
+        digits = values.astype(short).astype(str).astype(np.float64)
+        values = np.where(values == np.rint(values), values, digits)
+        precision = float(np.finfo(short).eps)
     strays = np.isinf(values)
     return Numbers(values, strays, str(values[strays][0]) if strays.any() else "", precision)
 
@@ -281,23 +278,6 @@ def parse_numbers(text: Any, style: str) -> Numbers:
     strays = ~np.isfinite(values) & (_codes(text) >= 0)
     example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
     return Numbers(values, strays, example)
-
-
-def _widen(values: FloatArray, short: type[np.floating[Any]]) -> FloatArray:
-    """Short floats as the doubles with the same digits: what is written 0.1 is 0.1 in both."""
-    wide = values.copy()
-    left = np.flatnonzero(np.isfinite(values) & (values != np.rint(values)))
-    least = np.finfo(short).precision
-    for digits in range(least, least + 4):
-        x = values[left]
-        power = digits - 1 - np.floor(np.log10(np.abs(x))).astype(int)
-        exact = (power >= 0) & (power < len(POWERS))
-        unit = POWERS[np.where(exact, power, 0)]
-        rounded = np.rint(x * unit) / unit
-        found = exact & (rounded.astype(short) == x)
-        wide[left[found]] = rounded[found]
-        left = left[exact & ~found]
-    return wide
 
 
 def read_numbers(column: pd.Series, style: str) -> Numbers:
