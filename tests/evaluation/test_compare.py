@@ -1,7 +1,5 @@
 """Many methods in one table: who is compared, on what, and what is refused."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,7 +12,7 @@ from stablepred.baselines import GroupDROClassifier
 from stablepred.baselines.methods import CLASSIFIERS, REGRESSORS, SEVERAL, find_method
 from stablepred.data import ContinuousWorld, SyntheticWorld, TableEncoder
 from stablepred.evaluation import compare as module
-from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.exceptions import InputError
 
 FAST = ["constant", "lr"]
 
@@ -116,35 +114,12 @@ def test_a_method_that_fails_is_a_row_with_its_message(environments):
     assert "no luck" in found._repr_html_()
 
 
-def test_the_report_prints_and_draws(environments):
+def test_the_report_prints(environments):
     found = compare(environments, methods=[*FAST, "dwr"])
     assert "95% intervals" in str(found)
     assert str(found).count("\n") >= 4
     averages = found.to_frame()["average"]
     assert averages.is_monotonic_increasing
-    figure = found.plot()
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()][::-1] == list(
-        found.table.index
-    )
-
-
-def test_what_is_done_is_not_run_again(environments, tmp_path, monkeypatch):
-    path = tmp_path / "done.jsonl"
-    first = compare(environments, methods=FAST, checkpoint=path)
-    ran, run = [], module._run
-    monkeypatch.setattr(module, "_run", lambda *a: ran.append(a[0]) or run(*a))
-    again = compare(environments, methods=[*FAST, "dwr"], checkpoint=path)
-    assert len(ran) == 1
-    assert again.errors.loc["lr"].equals(first.errors.loc["lr"])
-    compare(environments, methods=["lr"], checkpoint=path, random_state=1)
-    compare(environments[:2], methods=["lr"], checkpoint=path)
-    assert len(ran) == 3  # another seed, other data
-    path.write_text(path.read_text()[:-20])  # a torn line
-    with pytest.warns(StablepredWarning, match="not a complete record"):
-        compare(environments[:2], methods=["lr"], checkpoint=path)
-    assert len(ran) == 4
-    kept = [line for line in path.read_text().splitlines() if line.endswith("}")]
-    assert all(json.loads(line)["result"]["message"] == "" for line in kept)
 
 
 def test_every_method_that_the_data_allow_is_the_default():

@@ -7,7 +7,7 @@ from typing import Any
 from stablepred.cli import options
 from stablepred.cli.screen import say, show_table, working
 
-RECORDS, TABLE, ERRORS, PICTURE = "records.jsonl", "comparison.csv", "errors.csv", "comparison.png"
+TABLE, ERRORS = "comparison.csv", "errors.csv"
 ROW = "{average:.3f}|{stability:.3f}|{worst:.3f}|{average low:.3f} to {average high:.3f}"
 
 
@@ -26,26 +26,23 @@ def compare(
     """Train many methods on one table and compare their errors in other environments.
 
     With test files, --by names the training environments, for the methods that use them. With a
-    single file, methods are tested in each environment in turn, trained on all others. If -o names
-    the folder of an interrupted run, finished methods are not run again.
+    single file, methods are tested in each environment in turn, trained on all others.
 
     Example: stablepred compare train.csv --target y --by region --methods lr,boosting,stable
     """
     import stablepred
-    from stablepred._extras import require
-    from stablepred.cli.tables import new_file, write_csv
+    from stablepred.cli.tables import write_csv
     from stablepred.tables.learning import number_style
     from stablepred.tables.messages import listed
     from stablepred.tables.target import learn_target
     from stablepred.tables.types import to_categories, to_text
 
-    if output is not None:
-        require("matplotlib", "the picture in the folder")  # before any work is done
     if not tests and by is None:
         raise options.UsageError(
             "there is nothing to test on. Give a second file, or name a column with --by."
         )
-    checkpoint = None if output is None else _open_folder(output, force=force)
+    if output is not None:
+        _open_folder(output, force=force)
     (X, column), labels = _read(train, target, by, drop)
     # A number where it has more than two values.
     several = len(to_categories(column).values) > 2
@@ -63,7 +60,7 @@ def compare(
             name = p.name if same.count(p.name) == 1 else str(p)
             others[name] = features, outcome.encode(column)
     chosen = None if methods is None else [name.strip() for name in methods.split(",")]
-    run: dict[str, Any] = {"methods": chosen, "random_state": seed, "checkpoint": checkpoint}
+    run: dict[str, Any] = {"methods": chosen, "random_state": seed}
     with working("fitting the methods"):
         if others is not None:
             found = stablepred.compare(trained, others, environment=labels, **run)
@@ -79,8 +76,6 @@ def compare(
     if output is not None:
         write_csv(found.table, output / TABLE, force=True)
         write_csv(found.errors, output / ERRORS, force=True, index_label="method")
-        with new_file(output / PICTURE, force=True) as temporary:
-            found.plot().savefig(temporary, dpi=150)
     columns = ["method", "average", "stability", "worst", "95% of average", "seconds"]
     fitted = found.table[found.table["message"] == ""]
     rows = [
@@ -94,20 +89,18 @@ def compare(
     for line in found.notes:
         say(line)
     if output is not None:
-        say(f"written: {output} ({TABLE}, {ERRORS}, {PICTURE})")
+        say(f"written: {output} ({TABLE}, {ERRORS})")
 
 
-def _open_folder(output: Path, *, force: bool) -> Path:
-    """Make the folder, or go on in the one of an earlier run; the path of its records."""
-    records = output / RECORDS
+def _open_folder(output: Path, *, force: bool) -> None:
+    """Make the folder; one with files in it is refused."""
     if output.exists() and not output.is_dir():
         raise options.UsageError(f"{output} is a file. Name a folder.")
-    if output.exists() and any(output.iterdir()) and not records.exists() and not force:
+    if output.exists() and any(output.iterdir()) and not force:
         raise options.UsageError(
             f"{output} is not empty. Name another folder, or write there with --force."
         )
     output.mkdir(parents=True, exist_ok=True)
-    return records
 
 
 def _read(

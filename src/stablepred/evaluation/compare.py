@@ -1,7 +1,5 @@
 """Many methods, trained on the same rows and tested in the same environments: one table."""
 
-import hashlib
-import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -15,26 +13,16 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred._text import error_name, join_words
-from stablepred._version import __version__
 from stablepred.baselines.methods import default_methods, find_method, make_method
-from stablepred.evaluation.metrics import (
-    SUMMARIES,
-    ErrorFunction,
-    Metric,
-    check_interval,
-    interval_frame,
-)
-from stablepred.evaluation.predictions import FloatArray
+from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
+from stablepred.evaluation.predictions import Predictions
 from stablepred.evaluation.training import Split, make_splits
 from stablepred.exceptions import InputError
-from stablepred.io.records import Records, Result
 
-COLUMNS = [
-    f"{name}{end}" for name in ("average", "stability", "worst") for end in ("", " low", " high")
-]
+KINDS = ("average", "stability", "worst")
+COLUMNS = [f"{name}{end}" for name in KINDS for end in ("", " low", " high")]
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,17 +55,17 @@ class MethodComparison:
 
     def _shown(self) -> pd.DataFrame:
         """The numbers as text."""
-        rows = {}
-        for name, row in self.table.iterrows():
-            cells = {
-                what: ""
-                if np.isnan(row[what])
-                else f"{row[what]:.3f} ({row[f'{what} low']:.3f} to {row[f'{what} high']:.3f})"
-                for what in ("average", "stability", "worst")
-            }
-            rows[name] = cells | {"seconds": f"{row['seconds']:.1f}", "message": row["message"]}
-        frame = pd.DataFrame.from_dict(rows, orient="index")
-        return frame if frame["message"].any() else frame.drop(columns="message")
+        shown = pd.DataFrame(index=self.table.index)
+        for what in KINDS:
+            ends = self.table[[what, f"{what} low", f"{what} high"]].to_numpy()
+            shown[what] = [
+                "" if np.isnan(at) else f"{at:.3f} ({low:.3f} to {high:.3f})"
+                for at, low, high in ends
+            ]
+        shown["seconds"] = self.table["seconds"].map("{:.1f}".format)
+        if self.table["message"].any():
+            shown["message"] = self.table["message"]
+        return shown.rename_axis(None)
 
     @property
     def notes(self) -> list[str]:
@@ -105,24 +93,6 @@ class MethodComparison:
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return f"<p>{escape(self.title)}</p>{self._shown().to_html()}<ul>{notes}</ul>"
 
-    def plot(self) -> Any:
-        """Average and stability error of every method, with intervals; a matplotlib figure."""
-        shown = self.table[self.table["message"] == ""].iloc[::-1]
-        figure = require("matplotlib.figure", "a picture").Figure(
-            figsize=(9, 1 + 0.3 * len(shown)), layout="constrained"
-        )
-        for axes, what in zip(
-            figure.subplots(1, 2, sharey=True), ("average", "stability"), strict=True
-        ):
-            middle = shown[what].to_numpy()
-            ends = shown[[f"{what} low", f"{what} high"]].to_numpy()
-            sides = np.maximum(np.abs(ends - middle[:, None]), 0.0).T
-            axes.errorbar(middle, np.arange(len(shown)), xerr=sides, fmt="o")
-            axes.set(xlabel=f"{what} error ({error_name(self.error)})", yticks=range(len(shown)))
-            axes.set_yticklabels(shown.index)
-            axes.grid(axis="x", alpha=0.3)
-        return figure
-
 
 def compare(
     train: Any,
@@ -135,7 +105,6 @@ def compare(
     level: float = 0.95,
     n_bootstrap: int = 200,
     random_state: RandomState = 0,
-    checkpoint: str | os.PathLike[str] | None = None,
 ) -> MethodComparison:
     """Train many methods on the same rows, and test them in the same environments.
 
@@ -162,9 +131,6 @@ def compare(
         As in `error_interval`.
     random_state : int, RandomState or None
         Seed of the methods and of the bootstrap.
-    checkpoint : path, optional
-        File of finished methods, one JSON line each. Called again on the same data, those are
-        not run again.
 
     Returns
     -------
@@ -187,22 +153,34 @@ def compare(
     if numeric and metric.name in ("log_loss", "zero_one", "brier"):
         raise InputError(f"the error {metric.name} is for two classes; take 'rmse' for a number.")
     several = splits[0].environment is not None
-    records = None if checkpoint is None else Records(checkpoint)
-    data, results = _fingerprint(splits), {}
+    tested = [test for split in splits for test in split.tests]
+    rows, errors, warned = {}, {}, {}
     for name, estimator in _list_methods(methods, numeric, several, seed).items():
-        definition = {
-            "data": data,
-            "method": name,
-            "parameters": repr(sorted(estimator.get_params().items(), key=lambda pair: pair[0])),
-            "run": [seed, metric.name, level, n_bootstrap, __version__],
-        }
-        if records is not None and definition in records:
-            results[name] = records[definition]
-            continue
-        results[name] = _run(estimator, splits, metric, level, n_bootstrap, seed)
-        if records is not None and not results[name]["message"]:
-            records.add(definition, results[name])
-    return _collect(results, metric.name, level)
+        started, message = time.perf_counter(), ""
+        summary = np.full((len(KINDS), 3), np.nan)
+        errors[name] = pd.Series(np.nan, [test.name for test in tested])
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                predicted = {n: p for s in splits for n, p in _predict(estimator, s).items()}
+                seconds = time.perf_counter() - started
+                errors[name] = metric.errors(tested, predicted)
+                draws = metric.resample(tested, [predicted], n_bootstrap, seed)[0]
+                found = interval_frame(errors[name], draws, level).to_numpy()
+                if len(tested) > 1:
+                    summary = found[len(tested) :]
+                else:  # average and worst error are that of the one environment
+                    summary[[0, 2]] = found
+            except Exception as failure:
+                message = f"{type(failure).__name__}: {failure}"
+                seconds = time.perf_counter() - started
+        rows[name] = [*summary.ravel(), round(seconds, 3), message]
+        if caught:
+            warned[name] = list(dict.fromkeys(str(warning.message) for warning in caught))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=[*COLUMNS, "seconds", "message"])
+    table = table.rename_axis("method").sort_values("average", kind="stable", na_position="last")
+    by_method = pd.DataFrame(errors).T.loc[table.index].rename_axis(None)
+    return MethodComparison(table, by_method, warned, metric.name, level)
 
 
 def _list_methods(
@@ -231,38 +209,7 @@ def _list_methods(
     return found
 
 
-def _run(
-    estimator: Any, splits: Sequence[Split], metric: Metric, level: float, draws: int, seed: int
-) -> Result:
-    """Errors with intervals of one method, as plain values; or why it failed."""
-    started, message, errors, summary = time.perf_counter(), "", {}, {}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        try:
-            predicted = {n: p for split in splits for n, p in _predict(estimator, split).items()}
-            seconds = time.perf_counter() - started
-            tests = [test for split in splits for test in split.tests]
-            found = metric.errors(tests, predicted)
-            frame = interval_frame(
-                found, metric.resample(tests, [predicted], draws, seed)[0], level
-            )
-            errors = {str(name): float(value) for name, value in found.items()}
-            one = {"Average_Error": frame.iloc[0], "Worst_Error": frame.iloc[0]}
-            rows = one if len(tests) == 1 else {name: frame.loc[name] for name in SUMMARIES}
-            summary = {name: list(map(float, row)) for name, row in rows.items()}
-        except Exception as error:
-            message, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - started
-    lines = list(dict.fromkeys(str(warning.message) for warning in caught))
-    return {
-        "errors": errors,
-        "summary": summary,
-        "seconds": round(seconds, 3),
-        "warnings": lines,
-        "message": message,
-    }
-
-
-def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
+def _predict(estimator: Any, split: Split) -> Predictions:
     """Probabilities of the class 1, or predicted numbers, by test environment, of a fitted copy."""
     model, options, found = clone(estimator), {}, {}
     name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
@@ -273,31 +220,3 @@ def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
         predicted = model.predict(test.X) if split.numeric else model.predict_proba(test.X)[:, 1]
         found[test.name] = np.asarray(predicted, dtype=np.float64).reshape(len(test.y))
     return found
-
-
-def _fingerprint(splits: Sequence[Split]) -> str:
-    """A hash of all rows, names and labels."""
-    digest = hashlib.sha256()
-    for split in splits:
-        labels = [] if split.environment is None else split.environment.tolist()
-        digest.update(repr(labels).encode())
-        for name, X, y in [("", split.X, split.y), *((t.name, t.X, t.y) for t in split.tests)]:
-            digest.update(repr((name, list(X.columns), list(map(str, X.dtypes)))).encode())
-            digest.update(pd.util.hash_pandas_object(X, index=False).to_numpy().tobytes())
-            digest.update(np.asarray(y, dtype=np.float64).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def _collect(results: Mapping[str, Result], error: str, level: float) -> MethodComparison:
-    """The report of all methods, the best first and those that failed last."""
-    missing = [np.nan] * 3
-    rows = {
-        n: [v for s in SUMMARIES for v in r["summary"].get(s, missing)] for n, r in results.items()
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
-    table["seconds"] = [result["seconds"] for result in results.values()]
-    table["message"] = [result["message"] for result in results.values()]
-    table = table.sort_values("average", kind="stable", na_position="last")
-    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in table.index}, orient="index")
-    warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
-    return MethodComparison(table, errors, warned, error, level)

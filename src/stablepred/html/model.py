@@ -1,13 +1,11 @@
-"""Sections on the model itself: the variables it uses and why, balance, and the run."""
-
-from collections.abc import Sequence
+"""Sections on the model itself: the variables it uses and why, and balance."""
 
 import numpy as np
 import pandas as pd
 
 from stablepred._text import count_noun, join_words, label, labels, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.facts import ModelFacts, RunFacts
+from stablepred.evaluation.facts import ModelFacts
 from stablepred.html.page import Block, Format, Section, Table, make_figure, table_of
 from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
 
@@ -73,7 +71,7 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
         "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
     )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
+    frame = space_out(ordered.set_index("feature").rename_axis("variable"))
     for column in ("used", "verdict"):  # first the verdict, then whether it was followed
         if column in frame:
             frame.insert(0, column, frame.pop(column))
@@ -88,40 +86,11 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     )
     rows: list[list[Block]] = [[figure, table]]
     if facts.decision is not None:
-        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
+        candidates = space_out(facts.decision.candidates.set_index("candidate"))
         rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
     return Section("variables", "What it uses", title, [line for line in text if line], rows)
 
 
-def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
+def space_out(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with spaces in the names of its columns."""
     return frame.rename(columns=lambda name: str(name).replace("_", " "))
-
-
-def run_section(facts: ModelFacts, run: RunFacts, remarks: list[str]) -> Section:
-    """Model, data, settings and versions."""
-    name, rows = label(facts.name), run.environments["rows"]
-    title = (
-        f"{name} on {count_noun(int(rows.sum()), 'row')} in "
-        f"{count_noun(len(rows), 'environment')}, {count_noun(run.n_features, 'feature')}"
-    )
-    entries: list[Sequence[str]] = [("model", label(" → ".join(facts.steps), 120))]
-    if facts.n_iter is not None:
-        state = {True: ", converged", False: ", not converged", None: ""}[facts.converged]
-        entries.append(("fit", f"{count_noun(facts.n_iter, 'iteration')}{state}"))
-    if run.train is not None:
-        trained = f"{run.train[0]}: {count_noun(run.train[1], 'row')}"
-        entries.append(("trained on", label(trained, 60)))
-    tested = join_words([f"{name}: {n:,}" for name, n in rows.items()], most=12)
-    entries += [
-        ("rows per environment", label(tested, 240)),
-        ("intervals", f"{run.n_bootstrap:,} bootstrap samples of the rows"),
-        ("seed of the report", str(run.seed)),
-        ("made", run.made),
-        ("took", f"{run.seconds:.1f} s"),
-        *run.versions.items(),
-    ]
-    blocks = [Table("The run", [], entries)]
-    if facts.parameters:
-        given = [(label(key), label(value, 120)) for key, value in facts.parameters.items()]
-        blocks.append(Table(f"Parameters of {name}", [], given))
-    return Section("run", "What was run", title, remarks, [blocks])

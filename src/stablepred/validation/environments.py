@@ -34,6 +34,14 @@ CONSTANT_SPREAD = 0.01
 LEAST_SHARE = 0.3
 
 
+def check_rates(rates: Sequence[float]) -> None:
+    """Raise unless there are two rates or more, all inside (0, 1)."""
+    if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
+        raise InputError(
+            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
+        )
+
+
 def validation_environments(
     kind: str,
     x: FloatArray,

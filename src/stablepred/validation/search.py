@@ -15,7 +15,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from stablepred._random import RandomState, root_seed
 from stablepred.exceptions import InputError
 from stablepred.validation import candidates
-from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
+from stablepred.validation.environments import (
+    CRITERIA,
+    KINDS,
+    RATES,
+    check_rates,
+    is_constant,
+)
 from stablepred.validation.folds import (
     Fold,
     Rows,
@@ -210,10 +216,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             )
         if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
             raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
-        if len(self.rates) < 2 or not all(0 < rate < 1 for rate in self.rates):
-            raise InputError(
-                f"rates must be two or more numbers strictly between 0 and 1, not {self.rates!r}."
-            )
+        check_rates(self.rates)
 
     def _make_folds(
         self, whole: Rows, rows: Rows, environment: ArrayLike | None, seed: int
