@@ -246,7 +246,7 @@ def _describe_variables(
         if not z.shape[1]:
             rows[name] = (0.0, 0.0, 0.0, 1.0)
             continue
-        p = fit_linear(z, second, mass, 2, [], penalty=1e-4).predict(z, 2)[:, 1]
+        p = fit_linear(z, second, mass, 2, penalty=1e-4).model.predict_proba(z)[:, 1]
         alone = np.where(second == 1, 1 - p, p)
         moved = float(p[second == 1].mean() - p[second == 0].mean())
         relation = _compare_slopes(z, residual, second, w)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred.evaluation.penalised import Folds, LinearFit, fit_linear, link, losses, make_folds
+from stablepred.evaluation.penalised import Folds, fit_linear, losses, make_folds
 from stablepred.evaluation.predictions import FloatArray
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import storable
@@ -72,15 +73,15 @@ class References:
     def predict_linear(self, X: Any) -> FloatArray:
         """P(y = 1) or the expected outcome, (n,); of more than two classes (n, k)."""
         assert self.encoder is not None
-        z = _encode(self.encoder, _name_columns(X, self.columns))
-        return self._take_outcome(link(z @ self.coef.T + self.intercept, self.n_classes))
+        z = self.encoder.encode_array(_name_columns(X, self.columns))[0]
+        scores = z @ self.coef.T + self.intercept
+        if self.n_classes > 2:
+            return np.asarray(softmax(scores, axis=1))
+        return np.asarray(expit(scores[:, 0]) if self.n_classes else scores[:, 0])
 
     def predict_constant(self, X: Any) -> FloatArray:
         """The same for every row: the share of the classes, or the mean."""
-        return self._take_outcome(np.tile(self.constant, (len(X), 1)))
-
-    def _take_outcome(self, predicted: FloatArray) -> FloatArray:
-        """Of two classes the second, of a number its only column."""
+        predicted = np.tile(self.constant, (len(X), 1))
         return predicted if self.n_classes > 2 else predicted[:, -1]
 
     def check_stored(self) -> None:
@@ -123,7 +124,6 @@ def fit_references(
     -------
     found : References
     """
-    X = X.to_pandas() if hasattr(X, "to_pandas") else X
     labels = column_or_1d(np.asarray(y))
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     mass = mass / mass.max(initial=1e-300)  # sums of enormous weights would overflow
@@ -139,33 +139,29 @@ def fit_references(
     if k == 1:
         raise InputError(f"y must have two classes or more, but is always {values[0]}.")
     target: npt.NDArray[Any] = codes if k else labels.astype(np.float64)
-    encoder, note = None, ""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
-        try:
-            encoder = TableEncoder().fit(frame)
-        except InputError as error:
-            note = str(error)
     few, folds = _hold_out(target, k, cv, random_state)
     own, c, h = target[few], mass[few], k if k > 2 else 1
-    fit, held_out = LinearFit(np.empty((h, 0)), np.zeros(h), 0.0, None), None
-    if encoder is not None:
-        z = _encode(encoder, frame)
-        fit = fit_linear(z[few], own, c, k, folds)
-        held_out = fit.held_out
+    coef, intercept, penalty, held_out, note = np.empty((h, 0)), np.zeros(h), 0.0, None, ""
+    encoder = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
+            encoder = TableEncoder().fit(frame)
+    except InputError as error:
+        note = str(error)
+    else:
+        z = encoder.encode_array(frame)[0]
+        model, penalty, held_out = fit_linear(z[few], own, c, k, folds)
         if len(few) < len(target):
-            fit = fit_linear(z, target, mass, k, [], penalty=fit.penalty)
+            model = fit_linear(z, target, mass, k, penalty=penalty).model
+        coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     constant = np.empty((len(own), max(k, 1)))
-    for rows, others in folds:
-        constant[others] = _constant(own[rows], c[rows], k)
+    for train, others in folds:
+        constant[others] = _constant(own[train], c[train], k)
     found = {"constant": constant if folds else None, "LR" if k else "ridge": held_out}
-    errors = pd.DataFrame(
-        {name: _errors(own, c, k, predicted) for name, predicted in found.items()}
-    ).T
-    return References(
-        *(k, _constant(target, mass, k), errors, columns, encoder),
-        *(fit.coef, fit.intercept, fit.penalty, note),
-    )
+    errors = pd.DataFrame({name: _errors(own, c, k, p) for name, p in found.items()}).T
+    whole = _constant(target, mass, k)
+    return References(k, whole, errors, columns, encoder, coef, intercept, penalty, note)
 
 
 def _hold_out(target: npt.NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
@@ -225,21 +221,10 @@ def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
     return np.asarray(np.bincount(target, weights=mass, minlength=k) / mass.sum())
 
 
-def _encode(encoder: TableEncoder, frame: pd.DataFrame) -> FloatArray:
-    """The encoded columns as numbers."""
-    return np.asarray(encoder.encode(frame)[0], dtype=np.float64)
-
-
 def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
-    """The columns of training, by name where they have one and else by position: x0, x1, ..."""
+    """The rows as a frame, its columns named as in training or else by position: x0, x1, ..."""
     X = X.to_pandas() if hasattr(X, "to_pandas") else X
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    if columns is not None and isinstance(X, pd.DataFrame):
-        at = {str(name): j for j, name in enumerate(frame.columns)}
-        if lacking := [name for name in columns if name not in at]:
-            raise InputError(f"the references were fitted on columns {lacking}, which X lacks.")
-        frame = frame.iloc[:, [at[name] for name in columns]]
-    names = columns or [f"x{j}" for j in range(frame.shape[1])]
-    if len(names) != frame.shape[1]:
-        raise InputError(f"X must have the {len(names)} columns of training, not {frame.shape[1]}.")
-    return frame.set_axis(names, axis=1)
+    if frame is X and columns is not None:
+        return frame.rename(columns=str)
+    return frame.set_axis(columns or [f"x{j}" for j in range(frame.shape[1])], axis=1)
