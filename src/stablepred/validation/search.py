@@ -171,9 +171,9 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         """
         self._check_parameters()
         seed = root_seed(self.random_state)
-        whole = Rows.read(X, y, sample_weight)
+        whole = Rows.read(X, y, sample_weight, environment)
         rows = whole.take(whole.present)
-        noisy, names, folds = self._make_folds(whole, rows, environment, seed)
+        noisy, names, folds = self._make_folds(whole, rows, seed)
         constant = constant_error(folds, rows)
         scorer = candidates.EnvironmentScorer(
             names, folds, rows.target, constant, self.criterion, self.stability_weight
@@ -218,17 +218,15 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
         check_rates(self.rates)
 
-    def _make_folds(
-        self, whole: Rows, rows: Rows, environment: ArrayLike | None, seed: int
-    ) -> tuple[Any, list[str], list[Fold]]:
+    def _make_folds(self, whole: Rows, rows: Rows, seed: int) -> tuple[Any, list[str], list[Fold]]:
         """Which features are noisy, the environments' names, and the folds."""
-        if environment is not None:
+        if rows.environment is not None:
             if self.environments is not None:
                 raise InputError(
                     "environment= leaves training environments out, and environments= brings "
                     "others to validate in. Pass one of them."
                 )
-            return None, *leave_environments_out(environment, whole)
+            return None, *leave_environments_out(rows)
         if self.environments is not None:
             names, fold = use_environments(self.environments, rows)
             if self.criterion == "score" and len(names) < 2:
