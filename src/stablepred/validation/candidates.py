@@ -77,9 +77,8 @@ def search_adaptively(
         k: v if isinstance(v, kinds.BaseDistribution) else kinds.CategoricalDistribution(list(v))
         for k, v in grid.items()
     }
-    verbosity = optuna.logging.get_verbosity()
+    verbosity, errors = optuna.logging.get_verbosity(), []
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
-    errors = []
     try:
         study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
         for _ in range(n_iter):
@@ -189,7 +188,7 @@ class EnvironmentScorer:
 
 def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
-    category: type[Warning]
+    category: type[Warning] = StablepredWarning
     if chosen["constant"]:
         category, advice = ConstantPredictionWarning, "towards less penalty"
         found = "predicts (nearly) the same probability for every row"
@@ -197,7 +196,7 @@ def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
         category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
         found = "has balancing weights that collapsed onto few rows"
     elif chosen["uninformative"]:
-        category, advice = StablepredWarning, "or try a balanced estimator"
+        advice = "or try a balanced estimator"
         found = (
             f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
             f" no better than a constant predictor ({constant_error:.3g})"
