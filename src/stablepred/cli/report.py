@@ -14,7 +14,6 @@ def report(
     bins: str | None = None,
     min_rows: int = 30,
     train: Path | None = None,
-    against: Path | None = None,
     output: Path = Path("report.html"),
     seed: int = 0,
     force: bool = False,
@@ -26,7 +25,7 @@ def report(
 
     Example: stablepred report model test.csv --by region -o report.html
     """
-    from stablepred.cli.tables import check_file, explain_change, load_environments, new_file
+    from stablepred.cli.tables import check_file, load_environments, new_file
     from stablepred.evaluation.reports import stability_report
 
     require("jinja2", "a report")  # before any work is done
@@ -43,11 +42,8 @@ def report(
             references=loaded.references if train is None else None,
             random_state=seed,
         )
-    drop = None
-    if against is not None:
-        drop = explain_change(loaded, model, against, target, seed)
     with new_file(output, force=force) as temporary:
-        result.to_html(temporary, drop)
+        result.to_html(temporary)
     say(result.verdict)
     say(f"worst in {result.worst}, best in {result.best}")
     say(f"written: {output}")

@@ -16,7 +16,6 @@ from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred._version import __version__
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
-from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.facts import ModelFacts, model_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
@@ -83,16 +82,13 @@ class StabilityReport:
         share = self.facts.effective_share
         return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
-    def to_html(self, path: str | os.PathLike[str], drop: DropReport | None = None) -> None:
-        """Write the report as one HTML file of aggregates, complete or not at all.
-
-        ``drop`` is what `explain_drop` returned, for a section of its own.
-        """
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one HTML file of aggregates, complete or not at all."""
         require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
         from stablepred.html.pages import stability_page
 
-        write_page(stability_page(self, drop), path)
+        write_page(stability_page(self), path)
 
     def to_frame(self) -> pd.DataFrame:
         """Errors with intervals and calibration by environment, and their summary."""

@@ -1,12 +1,11 @@
 """Sections on the model itself: the variables it uses and why, and balance."""
 
-import numpy as np
 import pandas as pd
 
-from stablepred._text import count_noun, join_words, label, labels, number, percent, signed
+from stablepred._text import count_noun, join_words, label, number, percent, signed
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.facts import ModelFacts
-from stablepred.html.page import Block, Format, Section, Table, make_figure, table_of
+from stablepred.html.page import Block, Format, Section, make_figure, table_of
 from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
 
 # Verdict, whether used, and what it means.
@@ -20,13 +19,13 @@ VERDICTS = [
     ("constant", False, "Left out, the same in every training row"),
 ]
 MOST_NAMES = 15  # of one verdict in words; the table has all
-WORST_PAIRS = 12
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
 
 
 def balance_section(report: BalanceReport) -> Section:
-    """Imbalance before and after weighting, per treatment and of the worst pairs."""
-    before, after = (abs(worst.imbalance) for worst in (report.worst_before, report.worst_after))
+    """Imbalance before and after weighting, per treatment and of the worst pair."""
+    worst = report.worst_after
+    before, after = abs(report.worst_before.imbalance), abs(worst.imbalance)
     verb = "lowers" if after < before else "raises"
     if abs(after - before) <= HARDLY * before:
         verb = "hardly changes"
@@ -34,7 +33,9 @@ def balance_section(report: BalanceReport) -> Section:
     title = f"Weighting {verb} the worst imbalance: {change}"
     text = [
         "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
-        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j.",
+        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j. "
+        f"After weighting the worst is that of {label(worst.treatment)} on "
+        f"{label(worst.covariate)}.",
         f"Under the weights {report.n_rows:,} rows are as precise as "
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
         f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
@@ -45,14 +46,7 @@ def balance_section(report: BalanceReport) -> Section:
         "Largest absolute imbalance per treatment, largest before weighting first.",
         len(report.after),
     )
-    first, gaps = report.before.to_numpy(), report.after.to_numpy()
-    names = labels(report.after.index, 22)
-    order = np.argsort(-np.abs(gaps), axis=None, kind="stable")[:WORST_PAIRS]
-    pairs = [(j, k) for j, k in zip(*np.unravel_index(order, gaps.shape), strict=True) if j != k]
-    rows = [[names[j], names[k], signed(first[j, k]), signed(gaps[j, k])] for j, k in pairs]
-    columns = ["treatment", "on", "before", "after"]
-    worst = Table("The worst pairs after weighting", columns, rows)
-    return Section("balance", "Balance", title, text, [[figure, worst]])
+    return Section("balance", "Balance", title, text, [[figure]])
 
 
 def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
@@ -71,7 +65,7 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
         "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
     )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = space_out(ordered.set_index("feature").rename_axis("variable"))
+    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
     for column in ("used", "verdict"):  # first the verdict, then whether it was followed
         if column in frame:
             frame.insert(0, column, frame.pop(column))
@@ -86,11 +80,10 @@ def variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     )
     rows: list[list[Block]] = [[figure, table]]
     if facts.decision is not None:
-        candidates = space_out(facts.decision.candidates.set_index("candidate"))
+        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
         rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
     return Section("variables", "What it uses", title, [line for line in text if line], rows)
 
 
-def space_out(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with spaces in the names of its columns."""
+def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.rename(columns=lambda name: str(name).replace("_", " "))

@@ -12,11 +12,10 @@ from stablepred._text import (
     percent,
     signed,
 )
-from stablepred.evaluation.drop import DropReport
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import NAMES, methods_title
-from stablepred.html.model import balance_section, space_out, variables_section
+from stablepred.html.model import balance_section, variables_section
 from stablepred.html.page import Block, Format, Page, Section, Table, make_figure, table_of
 from stablepred.plotting.errors import EnvironmentErrorsDisplay
 from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
@@ -31,12 +30,10 @@ PLAIN_WORDS = {
 }
 
 
-def stability_page(report: StabilityReport, drop: DropReport | None = None) -> Page:
-    """All that a stability report has to show, and what a change in loss comes from."""
+def stability_page(report: StabilityReport) -> Page:
+    """All that a stability report has to show."""
     facts = report.facts
     sections = [_errors_section(report), _methods_section(report)]
-    if drop is not None:
-        sections.append(_drop_section(drop))
     if facts.effects is not None:
         sections.append(variables_section(facts, facts.effects))
     if report.breakers is not None:
@@ -171,27 +168,6 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         )
         blocks.insert(0, figure)
     return Section("breakers", "What breaks it", title, [text], [blocks])
-
-
-def _drop_section(report: DropReport) -> Section:
-    """What a loss comes from: X moving, or Y given X changing; the variables behind both."""
-    parts = report.parts[["loss", "share"]].rename_axis("part")
-    ends = list(map(interval, report.parts["low"], report.parts["high"]))
-    parts.insert(1, f"{percent(report.level)} interval", ends)
-    formats: dict[str, Format] = {report.error: signed, "share": percent, "x loss": signed}
-    frame = report.variables.sort_values("moved", ascending=False, kind="stable").head(MOST_ROWS)
-    first, second = map(label, report.names)
-    text = (
-        "Both tables are weighted to the rows that they share. X moves: the loss changes between "
-        f"all rows and the shared ones. Y given X changes: it differs between {first} and {second} "
-        "on the shared ones. Moved: how well a variable alone tells the tables apart. Relation: "
-        "how far the slope of the model's residuals on it differs."
-    )
-    tables = [
-        table_of(parts.rename(columns={"loss": report.error}), "Parts of the loss", formats),
-        table_of(space_out(frame.rename_axis("variable")), "Variables", formats),
-    ]
-    return Section("drop", "What it comes from", report.verdict, [text], [tables])
 
 
 def _run_section(report: StabilityReport) -> Section:

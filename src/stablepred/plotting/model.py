@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from stablepred._text import MINUS, count_noun, join_words, percent
 from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evaluation.diagnostics import effective_share as share_of
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.price import stability_price
 from stablepred.exceptions import InputError
@@ -116,14 +117,12 @@ class WeightsDisplay(Display):
         count: ArrayLike | None = None,
         effective_share: float | None = None,
     ) -> None:
-        given = np.asarray(weights, dtype=np.float64)
-        self.weights = given[given > 0]
-        if not len(self.weights):
+        w = np.asarray(weights, dtype=np.float64)
+        if not (w > 0).any():
             raise InputError("weights must have a positive value, but have none.")
-        rows = np.ones(len(given)) if count is None else np.asarray(count, dtype=np.float64)
-        self.count = rows[given > 0]
-        total, squares = self.count @ self.weights, self.count @ self.weights**2
-        self.effective_share = effective_share or total**2 / (self.count.sum() * squares)
+        rows = np.ones(len(w)) if count is None else np.asarray(count, dtype=np.float64)
+        self.weights, self.count = w[w > 0], rows[w > 0]
+        self.effective_share = share_of(w, rows) if effective_share is None else effective_share
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -134,10 +133,8 @@ class WeightsDisplay(Display):
                 f"{type(model).__name__} has neither sample_weight_ nor weights_. Fit a model with "
                 "balancing weights, for example GBRClassifier, or a GlobalBalancer."
             )
-        count = getattr(model, "row_count_", None)
-        return cls(weights, count=count, effective_share=model_facts(model).effective_share).plot(
-            ax
-        )
+        count, share = getattr(model, "row_count_", None), model_facts(model).effective_share
+        return cls(weights, count=count, effective_share=share).plot(ax)
 
     def plot(self, ax: Axes | None = None, *, bins: int = 40) -> Self:
         """Draw a histogram of the weights, scaled to mean one."""
