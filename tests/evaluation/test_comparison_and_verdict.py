@@ -391,12 +391,6 @@ def test_every_method_predicts_once_in_every_environment(train, tests):
     assert len(report.comparison.line) == len(again.comparison.line) == 101
 
 
-def test_a_report_labels_the_model_as_it_is_told(train, tests, lr):
-    report = reported(lr, tests, name="ours")
-    assert list(report.comparison.roles) == ["ours"]
-    assert "RMSE of ours" in report.verdict
-
-
 # --- facts ---
 
 

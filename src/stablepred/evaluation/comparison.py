@@ -18,10 +18,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from stablepred._text import percent
-from stablepred.evaluation import metrics
-from stablepred.evaluation.metrics import SUMMARIES, Errors, Metric, percentiles, summarise
+from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
 from stablepred.evaluation.predictions import FloatArray, Predictions, Table, predict_outcomes
-from stablepred.exceptions import InputError
 
 LINEAR = ("LR", "ridge")  # the linear reference of classes, and of numbers
 REFERENCES = (*LINEAR, "constant", "oracle")
@@ -73,16 +71,15 @@ class Comparison:
 
     def summary(self) -> pd.DataFrame:
         """Average, stability and worst error; gaps closed and the shrinkage line, where known."""
-        values = summarise(self.errors.to_numpy(dtype=np.float64))
-        frame = pd.DataFrame(values, index=self.errors.index, columns=list(SUMMARIES))
-        rows = [errors for _, errors in self.errors.iterrows()]
-        at = dict(zip(self.roles.values(), rows, strict=True))
+        errors = self.errors.to_numpy(dtype=np.float64)
+        frame = pd.DataFrame(summarise(errors), self.errors.index, list(SUMMARIES))
+        at = dict(zip(self.roles.values(), errors, strict=True))
         linear = next((name for name in LINEAR if name in at), None)
         if linear and "oracle" in at:
-            gaps = [gaps_closed(at[linear], errors, at["oracle"]) for errors in rows]
-            frame[["average_gap", "stability_gap"]] = np.array(gaps)
+            gaps = gaps_closed(at[linear], errors, at["oracle"])
+            frame[["average_gap", "stability_gap"]] = gaps
         if self.line is not None:
-            frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in rows]
+            frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in errors]
         return frame
 
 
@@ -125,10 +122,8 @@ def _compare_errors(
     errors: FloatArray, draws: FloatArray, names: list[str], roles: dict[str, str], level: float
 ) -> tuple[Difference, ...]:
     """The first method against each of the others; ``errors`` is (methods, E)."""
-    kept = 3 if errors.shape[1] > 1 else 1  # a single environment has an average only
-    values, drawn = (
-        (summarise(e) if kept > 1 else e.mean(-1, keepdims=True)) for e in (errors, draws)
-    )
+    several = errors.shape[1] > 1  # a single environment has an average only
+    values, drawn = (summarise(e) if several else e.mean(-1)[..., None] for e in (errors, draws))
     low, high = percentiles((drawn[:1] - drawn).swapaxes(0, 1), level)
     ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
     found = []
@@ -139,19 +134,17 @@ def _compare_errors(
     return tuple(found)
 
 
-def gaps_closed(
-    lr_errors: Errors, method_errors: Errors, oracle_errors: Errors
-) -> tuple[float, float]:
-    """(LR - method) / (LR - oracle), for Average_Error and for Stability_Error.
+def gaps_closed(lr_errors: Any, method_errors: Any, oracle_errors: Any) -> FloatArray:
+    """(LR - method) / (LR - oracle), for Average_Error and for Stability_Error: (..., 2).
 
     1 is as good as the oracle, 0 as LR. Where the oracle is not better than LR there is no gap to
     close: NaN.
     """
-    shares = []
-    for summary in (metrics.average_error, metrics.stability_error):
-        lr, method, oracle = (summary(e) for e in (lr_errors, method_errors, oracle_errors))
-        shares.append((lr - method) / (lr - oracle) if lr > oracle else float("nan"))
-    return shares[0], shares[1]
+    lr, method, oracle = (
+        summarise(np.asarray(errors))[..., :2]
+        for errors in (lr_errors, method_errors, oracle_errors)
+    )
+    return (lr - method) / np.where(lr > oracle, lr - oracle, np.nan)
 
 
 # --- the shrinkage line ---
@@ -166,11 +159,9 @@ def shrinkage_line(
 ) -> pd.DataFrame:
     """Average_Error and Stability_Error of predictions pulled to ``base``, by the share left."""
     grid = np.linspace(0, 1, 101) if shares is None else np.asarray(shares, dtype=np.float64)
-    if not ((grid >= 0) & (grid <= 1)).all():
-        raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
     errors = np.array([metric.errors(tables, shrink(predicted, base, a)) for a in grid])
     index = pd.Index(grid, name="share")
-    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=list(SUMMARIES[:2]))
+    return pd.DataFrame(summarise(errors)[:, :2], index, list(SUMMARIES[:2]))
 
 
 def shrink(predicted: Predictions, base: float, share: float) -> Predictions:
@@ -178,13 +169,9 @@ def shrink(predicted: Predictions, base: float, share: float) -> Predictions:
     return {name: share * p + (1 - share) * base for name, p in predicted.items()}
 
 
-def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
+def best_shrunk(method_errors: Any, line: pd.DataFrame) -> float | None:
     """Share of the most accurate point of the line that is smaller in both errors, if any is."""
-    average, stability = (
-        metrics.average_error(method_errors),
-        metrics.stability_error(method_errors),
-    )
-    better = line[(line["Average_Error"] < average) & (line["Stability_Error"] < stability)]
+    better = line[(line < summarise(np.asarray(method_errors))[:2]).all(axis=1)]
     return float(better.index[int(better["Average_Error"].argmin())]) if len(better) else None
 
 

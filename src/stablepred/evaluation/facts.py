@@ -14,7 +14,7 @@ from stablepred.evaluation.diagnostics import BalanceReport, effective_share
 class ModelFacts:
     """Name, parameters and fitted attributes of a model; None where it lacks them."""
 
-    name: str  # as given, else the class of the innermost model
+    name: str  # the class of the innermost model
     steps: tuple[str, ...]  # classes from the outermost to the model itself
     parameters: dict[str, str]
     converged: bool | None
@@ -25,7 +25,7 @@ class ModelFacts:
     decision: Any  # which variables to use, and why
 
 
-def model_facts(model: Any, name: str | None = None) -> ModelFacts:
+def model_facts(model: Any) -> ModelFacts:
     """Look into a fitted model, through pipelines and searches."""
     steps, inner = [_name(model)], model
     while True:
@@ -48,7 +48,7 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
     if share is None and w.any():
         share = effective_share(w, getattr(inner, "row_count_", np.ones(len(w))))
     return ModelFacts(
-        name=name or steps[-1],
+        name=steps[-1],
         steps=tuple(steps),
         parameters=_parameters(inner),
         converged=None if converged is None else bool(np.all(converged)),

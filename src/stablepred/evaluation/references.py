@@ -107,22 +107,9 @@ def fit_references(
 ) -> References:
     """Fit the constant and the linear model, and measure both on held-out rows.
 
-    Parameters
-    ----------
-    X : DataFrame or array of shape (n, p)
-        Columns as they come: numbers, text, booleans, missing values.
-    y : array-like of shape (n,)
-        Classes of any kind, or numbers.
-    sample_weight : array-like of shape (n,), optional
-        A row of weight 0 counts as absent.
-    classifier : bool, optional
-        Whether y holds classes; by default unless it has more than two different numbers.
-    cv, random_state : int
-        Number of folds, and their seed.
-
-    Returns
-    -------
-    found : References
+    ``X`` is a frame or an array, its columns as they come; ``y`` holds classes of any kind, or
+    numbers: more than two different ones, unless ``classifier`` says otherwise. A row of weight 0
+    counts as absent. ``cv`` is the number of folds.
     """
     labels = column_or_1d(np.asarray(y))
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)

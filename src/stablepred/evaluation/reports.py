@@ -130,7 +130,6 @@ def stability_report(
     level: float = 0.95,
     n_bootstrap: int = 500,
     random_state: RandomState = 0,
-    name: str | None = None,
 ) -> StabilityReport:
     """Compare a fitted model's errors across environments and report what breaks it.
 
@@ -158,8 +157,6 @@ def stability_report(
         Level of the intervals and number of bootstrap draws, as in `error_interval`.
     random_state : int, RandomState or None
         Seed of the bootstrap and of the draws in which a feature is redrawn or restored.
-    name : str, optional
-        Label of the model; by default the name of its class.
 
     Returns
     -------
@@ -188,7 +185,7 @@ def stability_report(
             f"({tables[0].name!r}). Pass two or more, or use stress_test(model, X, y)."
         )
     trained = None if train is None else _read_training_table(train, tables[0])
-    seed, facts = root_seed(random_state), model_facts(model, name)
+    seed, facts = root_seed(random_state), model_facts(model)
     beside, notes = find_references(model, references, trained)
     if stable_features is not None:
         beside["oracle"] = _fit_oracle(trained, list(stable_features))
