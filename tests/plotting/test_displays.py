@@ -64,7 +64,7 @@ def marked(display):
 
 
 def names(display):
-    return [text.get_text() for text in display.ax_.texts]
+    return [text.get_text() for text in display.ax_.get_yticklabels()]
 
 
 # --- errors ---
