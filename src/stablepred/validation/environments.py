@@ -191,10 +191,6 @@ def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
         old = [X[X.columns[j]] for j in positions]
         new = [type(s)(s.name, v).cast(s.dtype) for s, v in zip(old, values.T, strict=True)]
         return X.with_columns(new)
-    if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):
-        # One kind of numbers: much faster as a whole.
-        block = with_columns(np.asarray(X), positions, values)
-        return type(X)(block, index=X.index, columns=X.columns)
     changed = X.copy()
     for j, v in zip(positions, values.T, strict=True):
         changed.isetitem(j, v.astype(X.dtypes.iloc[j]))

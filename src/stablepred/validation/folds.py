@@ -222,7 +222,8 @@ def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
         warnings.simplefilter("ignore", StablepredWarning)
         judge.fit(x[:, order], rows.target, sample_weight=rows.weight)
     mask = np.empty(len(order), dtype=bool)
-    mask[order] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
+    mask[order] = ~judge.stable_features_
+    mask &= np.ptp(x, axis=0) > 0
     if mask.all() or not mask.any():
         warn_user(
             f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "
