@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder
 from stablepred import GBRClassifier, stability_report
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evaluation.predictions import PlainTable
-from stablepred.html.model import balance_section
+from stablepred.html.pages import balance_section
 from stablepred.models.stable import Decision
 
 NAMES = ["age", "income", "height", "colour", "followed"]
@@ -198,7 +198,7 @@ def test_undecided_variables_are_shown_as_such_and_used_ones_are_named(train, te
     for start, names in {
         "Because the rows say so": "",
         "Used, called stable": "(2). age and income.",
-        "Used, undecided": "(2). height and colour.",
+        "Used, called undecided": "(2). height and colour.",
         "Left out, called noisy": "(1). followed.",
     }.items():
         assert [p for p in paragraphs if p.startswith(start) and p.endswith(names)], start

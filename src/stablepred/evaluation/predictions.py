@@ -78,13 +78,13 @@ def check_outcome(table: PlainTable) -> PlainTable:
     """The table with its outcome as 0/1 or numbers; it must not be constant."""
     y, values = table.y, np.unique(table.y).tolist()
     if len(values) < 2:
-        raise InputError(f"y must have both classes, but is always {y[0]}.")
+        raise InputError(f"y of {table.name} must have both classes, but is always {y[0]}.")
     if set(values) <= {0, 1}:
         return replace(table, y=y.astype(np.int64))
     if len(values) == 2 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
         raise InputError(
-            f"y must be 0/1 or finite numbers, but has other values (e.g. {values[:4]}). Recode "
-            "it; of two classes the positive one as 1."
+            f"y of {table.name} must be 0/1 or finite numbers, but has other values (e.g. "
+            f"{values[:4]}). Recode it; of two classes the positive one as 1."
         )
     return replace(table, y=y.astype(np.float64))
 

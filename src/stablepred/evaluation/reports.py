@@ -273,10 +273,6 @@ def _read_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
     """The training environment, checked; its features may be of any kind."""
     if isinstance(train, tuple) and not hasattr(train[0], "columns"):
         train = pd.DataFrame(np.asarray(train[0]), columns=like.X.columns), train[1]
-    try:
-        found = check_outcome(read_table(train, "train"))
-    except InputError as error:
-        name = getattr(train, "name", "train")
-        raise InputError(f"train ({name!r}) cannot be used: {error}") from None
+    found = check_outcome(read_table(train, "train"))
     check_columns(found, like.X.columns, f"environment {like.name!r}")
     return found

@@ -1,5 +1,7 @@
 """The page of a stability report."""
 
+from itertools import product
+
 import pandas as pd
 
 from stablepred._text import (
@@ -12,16 +14,26 @@ from stablepred._text import (
     percent,
     signed,
 )
+from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evaluation.facts import ModelFacts
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import NAMES, methods_title
-from stablepred.html.model import balance_section, variables_section
 from stablepred.html.page import Block, Format, Page, Section, Table, make_figure, table_of
 from stablepred.plotting.errors import EnvironmentErrorsDisplay
+from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
 from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 
 SLIGHT = 0.02  # harm below this share of the error is not worth a title
 VISIBLE = 0.001  # harm below this is not worth a mark
+HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
+MOST_NAMES = 15  # of one verdict in words; the table has all
+MEANINGS = {
+    "stable": "the evidence is that they bear on the outcome",
+    "undecided": "the evidence is too weak either way",
+    "noisy": "their tie to the outcome may not hold elsewhere",
+    "constant": "the same in every training row",
+}
 BESIDE = ("LR", "constant")
 PLAIN_WORDS = {
     "Average_Error": "Average error",
@@ -35,7 +47,7 @@ def stability_page(report: StabilityReport) -> Page:
     facts = report.facts
     sections = [_errors_section(report), _methods_section(report)]
     if facts.effects is not None:
-        sections.append(variables_section(facts, facts.effects))
+        sections.append(_variables_section(facts, facts.effects))
     if report.breakers is not None:
         sections.append(_breakers_section(report, report.breakers))
     if facts.balance is not None:
@@ -168,6 +180,74 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         )
         blocks.insert(0, figure)
     return Section("breakers", "What breaks it", title, [text], [blocks])
+
+
+def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
+    """What the model uses, what it leaves out, and why; effects with intervals and verdicts."""
+    name, n = label(facts.name), count_noun(len(effects), "variable")
+    title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
+    if "used" in effects:
+        title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
+    text = [] if facts.decision is None else [str(facts.decision.reason)]
+    for used, verdict in product((True, False), MEANINGS if "used" in effects else ()):
+        found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
+        names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
+        meaning = f"{'Used' if used else 'Left out'}, called {verdict}: {MEANINGS[verdict]}"
+        text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
+    text.append(
+        "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
+        "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
+    )
+    ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
+    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
+    for column in ("used", "verdict"):  # first the verdict, then whether it was followed
+        if column in frame:
+            frame.insert(0, column, frame.pop(column))
+    formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
+    formats["used"] = lambda value: "yes" if value else "no"
+    table = table_of(frame, "Effect, interval and evidence per variable", formats)
+    figure = make_figure(
+        VariableEffectsDisplay(effects).plot,
+        "Effect of each variable with its interval",
+        "Effects with intervals, the largest first.",
+        len(effects),
+    )
+    rows: list[list[Block]] = [[figure, table]]
+    if facts.decision is not None:
+        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
+        rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
+    return Section("variables", "What it uses", title, [line for line in text if line], rows)
+
+
+def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns=lambda name: str(name).replace("_", " "))
+
+
+def balance_section(report: BalanceReport) -> Section:
+    """Imbalance before and after weighting, per treatment and of the worst pair."""
+    worst = report.worst_after
+    before, after = abs(report.worst_before.imbalance), abs(worst.imbalance)
+    verb = "lowers" if after < before else "raises"
+    if abs(after - before) <= HARDLY * before:
+        verb = "hardly changes"
+    change = f"{number(before)} before, {number(after)} after"
+    title = f"Weighting {verb} the worst imbalance: {change}"
+    text = [
+        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
+        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j. "
+        f"After weighting the worst is that of {label(worst.treatment)} on "
+        f"{label(worst.covariate)}.",
+        f"Under the weights {report.n_rows:,} rows are as precise as "
+        f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
+        f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
+    ]
+    figure = make_figure(
+        BalanceDisplay(report).plot,
+        "Imbalance per treatment before and after weighting",
+        "Largest absolute imbalance per treatment, largest before weighting first.",
+        len(report.after),
+    )
+    return Section("balance", "Balance", title, text, [[figure]])
 
 
 def _run_section(report: StabilityReport) -> Section:

@@ -119,11 +119,8 @@ def make_folds(
             for new, w in validation_environments(
                 kind, held, target, every, draws, sample_weight=weight, rates=rates
             ):
-                if new is not held:
-                    changed = np.where(new == held, values[test], others[test])
-                    yield with_columns(X, positions, changed), target, w
-                else:
-                    yield X, target, w
+                changed = np.where(new == held, values[test], others[test])
+                yield with_columns(X, positions, changed), target, w
 
         return environments
 
