@@ -1,6 +1,7 @@
 """Errors of one model or of several by environment."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from stablepred.evaluation.reports import StabilityReport
 from stablepred.plotting.rows import MOST_ROWS, Display, Marks, draw_rows, method_looks
 
 
+@dataclass(eq=False, repr=False)
 class EnvironmentErrorsDisplay(Display):
     """Errors by environment, one mark per model; the first model has intervals.
 
@@ -45,20 +47,12 @@ class EnvironmentErrorsDisplay(Display):
     'RMSE'
     """
 
-    def __init__(
-        self,
-        errors: pd.DataFrame,
-        *,
-        low: Any = None,
-        high: Any = None,
-        roles: Mapping[str, str] | None = None,
-        error: str = "rmse",
-    ) -> None:
-        self.errors = errors
-        self.low = low
-        self.high = high
-        self.roles = roles
-        self.error = error
+    errors: pd.DataFrame
+    _: KW_ONLY
+    low: Any = None
+    high: Any = None
+    roles: Mapping[str, str] | None = None
+    error: str = "rmse"
 
     @classmethod
     def from_estimator(cls, model: Any, environments: Environments, **options: Any) -> Self:

@@ -1,5 +1,6 @@
 """Pictures of one fitted model: balance, effects, weights, and the price of stability."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +19,7 @@ from stablepred.plotting.rows import BASELINES, MODEL, MOST_ROWS, QUIET, Display
 VERDICTS = {"stable": ("o", MODEL), "undecided": ("D", "#a67c0a"), "noisy": ("X", QUIET)}
 
 
+@dataclass(eq=False, repr=False)
 class BalanceDisplay(Display):
     """Largest absolute imbalance of each treatment, before and after weighting.
 
@@ -27,8 +29,7 @@ class BalanceDisplay(Display):
         ``balance_report_`` of a fitted model.
     """
 
-    def __init__(self, report: BalanceReport) -> None:
-        self.report = report
+    report: BalanceReport
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -54,6 +55,7 @@ class BalanceDisplay(Display):
         return draw_rows(self, ax, list(frame.index), series, name, zero=True)
 
 
+@dataclass(eq=False, repr=False)
 class VariableEffectsDisplay(Display):
     """Effect of every variable on the outcome, with its interval and the model's verdict.
 
@@ -63,8 +65,7 @@ class VariableEffectsDisplay(Display):
         Columns ``feature``, ``effect``, ``low``, ``high``, ``verdict``.
     """
 
-    def __init__(self, effects: pd.DataFrame) -> None:
-        self.effects = effects
+    effects: pd.DataFrame
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -148,6 +149,7 @@ class WeightsDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class StabilityPriceDisplay(Display):
     """Error on training rows beside error in made environments, one variable less per row.
 
@@ -158,8 +160,7 @@ class StabilityPriceDisplay(Display):
         ``error_training``, ``error_made``.
     """
 
-    def __init__(self, table: pd.DataFrame) -> None:
-        self.table = table
+    table: pd.DataFrame
 
     @classmethod
     def from_estimator(
