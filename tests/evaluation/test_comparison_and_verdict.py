@@ -283,15 +283,6 @@ def test_a_constant_can_be_the_recommendation():
     assert text.startswith("Use a constant instead: it is more accurate than m in 3 of 3")
 
 
-def test_logistic_regression_pulled_to_the_constant_is_named_if_it_is_better_in_both():
-    shrunk = {"other": "LR pulled to the constant by 30 %", "role": "shrunk"}
-    better = differ(gaps=[0.1] * 3, stability=(0.1, CLEAR), **shrunk)
-    sentence = "Logistic regression pulled to the constant by 30 % is more accurate and steadier"
-    lr = differ(gaps=[-0.1] * 3, **LR)
-    assert sentence in judge(lr, better)
-    assert sentence not in judge(lr, differ(gaps=[0.1] * 3, **shrunk))
-
-
 def test_reasons_for_doubt_are_named():
     assert "m predicts nearly the same probability for every row." in judge(constant=True)
     assert "Its weights rest on 3.1 % of the rows." in judge(share=0.031)

@@ -17,7 +17,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stablepred._text import percent
 from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
 from stablepred.evaluation.predictions import FloatArray, Predictions, Table, predict_outcomes
 
@@ -64,9 +63,7 @@ class Comparison:
     errors: pd.DataFrame  # one row per method, the model first; one column per environment
     roles: dict[str, str]  # by method: model, baseline, LR (or ridge), constant or oracle
     line: pd.DataFrame | None  # of shrinkage, where there are a linear reference and a constant
-    # The model against each other method; also against the most accurate point of the shrinkage
-    # line that is smaller in both errors, where there is one (role "shrunk").
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference, ...]  # the model against each other method
     notes: tuple[str, ...] = ()  # what is missing, and why
 
     def summary(self) -> pd.DataFrame:
@@ -103,34 +100,29 @@ def compare(
     every = {**methods, **references}
     predicted = {name: predict_outcomes(method, tables) for name, method in every.items()}
     errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
-    line, compared = None, errors
+    line = None
     linear = next((name for name in LINEAR if name in references), None)
     if linear and "constant" in references and len(tables) > 1:
         base = float(predicted["constant"][tables[0].name][0])
         line = shrinkage_line(predicted[linear], base, tables, metric)
-        share = best_shrunk(errors.T[model], line)
-        if share is not None and 0 < share < 1:
-            name = f"{linear} pulled to the constant by {percent(1 - share)}"
-            predicted[name] = shrunk = shrink(predicted[linear], base, share)
-            compared = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
     draws = metric.resample(tables, list(predicted.values()), n_bootstrap, seed)
-    differences = _compare_errors(compared.to_numpy(), draws, list(predicted), roles, level)
+    differences = _compare_errors(errors, draws, roles, level)
     return Comparison(errors, roles, line, differences, tuple(notes)), draws[0]
 
 
 def _compare_errors(
-    errors: FloatArray, draws: FloatArray, names: list[str], roles: dict[str, str], level: float
+    frame: pd.DataFrame, draws: FloatArray, roles: dict[str, str], level: float
 ) -> tuple[Difference, ...]:
-    """The first method against each of the others; ``errors`` is (methods, E)."""
+    """The first method against each of the others."""
+    errors = frame.to_numpy()
     several = errors.shape[1] > 1  # a single environment has an average only
     values, drawn = (summarise(e) if several else e.mean(-1)[..., None] for e in (errors, draws))
     low, high = percentiles((drawn[:1] - drawn).swapaxes(0, 1), level)
     ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
     found = []
-    for name, gaps, of_one in list(zip(names, errors[0] - errors, ends, strict=True))[1:]:
+    for name, gaps, of_one in zip(frame.index[1:], errors[0] - errors[1:], ends[1:], strict=True):
         average, *rest = (Interval(*map(float, end)) for end in of_one)
-        role = roles.get(name, "shrunk")
-        found.append(Difference(name, role, gaps, average, rest[0] if rest else None))
+        found.append(Difference(name, roles[name], gaps, average, rest[0] if rest else None))
     return tuple(found)
 
 
