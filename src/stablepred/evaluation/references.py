@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred.evaluation.penalised import Folds, fit_linear, losses, make_folds
+from stablepred.evaluation.penalised import Folds, fit_linear, make_folds
 from stablepred.evaluation.predictions import FloatArray
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import storable
@@ -40,8 +40,8 @@ class References:
     constant : ndarray of shape (k,)
         Share of each class, in sorted order, or the mean of a numeric outcome (k = 1).
     errors : DataFrame
-        ``rmse`` and, of classes, ``log_loss`` by cross-validation; a row for the constant and one
-        for the linear model. RMSE is that of the probabilities: for two classes of P(y = 1).
+        ``rmse`` by cross-validation; a row for the constant and one for the linear model. For two
+        classes it is that of P(y = 1).
     columns : list of str or None
         Names of the columns in training, None of an array.
     encoder : TableEncoder or None
@@ -146,7 +146,7 @@ def fit_references(
     for train, others in folds:
         constant[others] = _constant(own[train], c[train], k)
     found = {"constant": constant if folds else None, "LR" if k else "ridge": held_out}
-    errors = pd.DataFrame({name: _errors(own, c, k, p) for name, p in found.items()}).T
+    errors = pd.DataFrame({"rmse": {name: _rmse(own, c, k, p) for name, p in found.items()}})
     whole = _constant(target, mass, k)
     return References(k, whole, errors, columns, encoder, coef, intercept, penalty, note)
 
@@ -184,21 +184,16 @@ def cross_validate(
         warnings.simplefilter("ignore")  # the fit on all rows has reported them
         predicted = cross_val_predict(model, X.iloc[few], y[few], cv=folds, method=method)
     predicted = predicted.reshape(len(few), -1)
-    return _errors(target[few], np.ones(len(few)), n_classes, predicted)["rmse"]
+    return _rmse(target[few], np.ones(len(few)), n_classes, predicted)
 
 
-def _errors(
-    y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None
-) -> dict[str, float]:
-    """RMSE and, of classes, log-loss of held-out predictions; missing where there are none."""
+def _rmse(y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None) -> float:
+    """Root-mean-square error of held-out predictions; NaN where there are none."""
     if predicted is None:
-        return dict.fromkeys(("rmse", "log_loss") if k else ("rmse",), float("nan"))
-    loss = float(np.average(losses(y, predicted, k), weights=c))
-    if not k:
-        return {"rmse": loss**0.5}
-    # Half, so that of two classes it is the squared error of P(y = 1).
-    squared = ((predicted - np.eye(k)[y]) ** 2).sum(axis=1) / 2
-    return {"rmse": float(np.average(squared, weights=c)) ** 0.5, "log_loss": loss}
+        return float("nan")
+    squared = ((predicted - (np.eye(k)[y] if k else y[:, None])) ** 2).sum(axis=1)
+    # Of classes half, so that of two it is the squared error of P(y = 1).
+    return float(np.average(squared / 2 if k else squared, weights=c)) ** 0.5
 
 
 def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
