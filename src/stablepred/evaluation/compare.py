@@ -4,7 +4,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval,
 from stablepred.evaluation.predictions import Predictions
 from stablepred.evaluation.training import Split, make_splits
 from stablepred.exceptions import InputError
+from stablepred.html.fragments import table
 
 KINDS = ("average", "stability", "worst")
 COLUMNS = [f"{name}{end}" for name in KINDS for end in ("", " low", " high")]
@@ -90,8 +90,7 @@ class MethodComparison:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return f"<p>{escape(self.title)}</p>{self._shown().to_html()}<ul>{notes}</ul>"
+        return table(self._shown(), "\n".join([self.title, *self.notes]))
 
 
 def compare(
@@ -177,10 +176,10 @@ def compare(
         rows[name] = [*summary.ravel(), round(seconds, 3), message]
         if caught:
             warned[name] = list(dict.fromkeys(str(warning.message) for warning in caught))
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=[*COLUMNS, "seconds", "message"])
-    table = table.rename_axis("method").sort_values("average", kind="stable", na_position="last")
-    by_method = pd.DataFrame(errors).T.loc[table.index].rename_axis(None)
-    return MethodComparison(table, by_method, warned, metric.name, level)
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=[*COLUMNS, "seconds", "message"])
+    frame = frame.rename_axis("method").sort_values("average", kind="stable", na_position="last")
+    by_method = pd.DataFrame(errors).T.loc[frame.index].rename_axis(None)
+    return MethodComparison(frame, by_method, warned, metric.name, level)
 
 
 def _list_methods(
