@@ -8,11 +8,10 @@ import pytest
 from stablepred.exceptions import InputError
 from stablepred.validation.environments import (
     RATES,
-    NoisyColumns,
     by_content,
     column_values,
     criterion_value,
-    redrawn_environments,
+    draw_other_side,
     resampling_weights,
     score,
     validation_environments,
@@ -32,7 +31,8 @@ def table(n=4000, p=6, seed=0):
 def test_redrawn_features_agree_with_the_outcome_at_the_rate_and_others_stay():
     x, y = table()
     noisy = np.array([False, True, False, False, True, True])
-    changed = list(redrawn_environments(x, y, noisy, np.random.default_rng(1)))
+    made = validation_environments("redraw", x, y, noisy, np.random.default_rng(1))
+    changed = [features for features, _ in made]
     assert len(changed) == len(RATES) == 9
     for rate, environment in zip(RATES, changed, strict=True):
         np.testing.assert_array_equal(environment[:, ~noisy], x[:, ~noisy])
@@ -43,10 +43,8 @@ def test_redrawn_features_agree_with_the_outcome_at_the_rate_and_others_stay():
 def test_redrawn_environments_differ_by_their_rate_and_not_by_luck():
     x, y = table(n=200)
     noisy = np.ones(6, dtype=bool)
-    agree = [
-        environment == y[:, None]
-        for environment in redrawn_environments(x, y, noisy, np.random.default_rng(1))
-    ]
+    made = validation_environments("redraw", x, y, noisy, np.random.default_rng(1))
+    agree = [changed == y[:, None] for changed, _ in made]
     for lower, higher in pairwise(agree):
         assert (higher | ~lower).all()  # what agrees at a rate agrees at every higher one
 
@@ -125,38 +123,26 @@ def test_the_criterion_is_average_plus_weighted_stability_or_the_worst():
     np.testing.assert_allclose(criterion_value(errors, "worst"), [0.3, 0.25])
 
 
-def test_values_stay_where_their_side_stays_and_come_from_the_other_side_elsewhere():
+def test_values_come_from_the_other_side():
     rng = np.random.default_rng(0)
-    x = np.column_stack([rng.normal(size=50), rng.integers(0, 2, 50), rng.normal(size=50)])
-    columns = NoisyColumns.of(x, np.array([0, 1]), ["a", "b", "c"], None, rng)
-    np.testing.assert_array_equal(columns.changed(x, columns.bits), x)
-    flipped = columns.changed(x, 1 - columns.bits)
-    np.testing.assert_array_equal(flipped[:, 1], 1 - x[:, 1])
-    np.testing.assert_array_equal(flipped[:, 2], x[:, 2])
-    above = x[:, 0] > x[:, 0].mean()
-    assert (flipped[above, 0] <= x[:, 0].mean()).all()
-    assert (flipped[~above, 0] > x[:, 0].mean()).all()
-    assert set(flipped[:, 0]) <= set(x[:, 0])
+    x = np.column_stack([rng.normal(size=50), rng.integers(0, 2, 50)])
+    above = x > x.mean(axis=0)
+    others = draw_other_side(x, above.astype(float), rng)
+    np.testing.assert_array_equal(others[:, 1], 1 - x[:, 1])
+    np.testing.assert_array_equal(others > x.mean(axis=0), ~above)
+    assert set(others[:, 0]) <= set(x[:, 0])
 
 
-def test_the_draws_depend_on_what_is_in_a_column_and_not_on_where_it_stands():
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(40, 4))
+def test_columns_are_told_apart_by_what_is_in_them_and_not_by_where_they_stand():
+    x = np.random.default_rng(0).normal(size=(40, 4))
     order = np.array([2, 0, 3, 1])
-    one = NoisyColumns.of(x, np.array([0, 2]), list("abcd"), None, np.random.default_rng(1))
-    two = NoisyColumns.of(
-        x[:, order], np.array([0, 1]), list("cadb"), None, np.random.default_rng(1)
-    )
-    np.testing.assert_array_equal(one.others, two.others)
-    np.testing.assert_array_equal(order[two.positions], one.positions)
     np.testing.assert_array_equal(x[:, by_content(x)], x[:, order][:, by_content(x[:, order])])
 
 
 def test_a_constant_column_has_no_other_side():
     x = np.column_stack([np.ones(10), np.arange(10.0)])
-    columns = NoisyColumns.of(x, np.array([0, 1]), ["a", "b"], None, np.random.default_rng(0))
-    changed = columns.changed(x, 1 - columns.bits)
-    np.testing.assert_array_equal(changed[:, 0], 1)
+    bits = np.column_stack([np.zeros(10), np.arange(10) > 4])
+    np.testing.assert_array_equal(draw_other_side(x, bits, np.random.default_rng(0))[:, 0], 1)
 
 
 @pytest.mark.parametrize("kind", ["numpy", "pandas", "polars"])

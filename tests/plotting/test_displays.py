@@ -64,7 +64,7 @@ def marked(display):
 
 
 def names(display):
-    return [text.get_text() for text in display.ax_.texts]
+    return [text.get_text() for text in display.ax_.get_yticklabels()]
 
 
 # --- errors ---
@@ -93,7 +93,7 @@ def test_errors_of_a_regressor_are_those_of_its_predictions(named):
     display = EnvironmentErrorsDisplay.from_estimator(model, others, n_bootstrap=5)
     expected = [rmse(t, model.intercept_ + t.X.to_numpy() @ model.coef_) for t in others]
     np.testing.assert_allclose(marks(display), [expected])
-    with pytest.raises(InputError, match="regressor has the error 'rmse'"):
+    with pytest.raises(InputError, match="needs a 0/1 outcome"):
         EnvironmentErrorsDisplay.from_estimator(model, others, error="log_loss")
 
 

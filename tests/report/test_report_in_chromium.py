@@ -7,7 +7,7 @@ import pytest
 from html_reader import HOSTILE, Weighted, make_table
 from sklearn.linear_model import LogisticRegression
 
-from stablepred import stability_report, stress_test
+from stablepred import stability_report
 from stablepred.data import SyntheticWorld
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -40,7 +40,7 @@ MEASURE = """() => {
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """Pages of all kinds: with everything, with little, with hostile names, of a stress test."""
+    """Pages of all kinds: with everything, with little, with hostile names."""
     folder = tmp_path_factory.mktemp("pages")
     world = SyntheticWorld("s_indep_v", n_features=10)
     train = world.sample(500, bias_rate=0.75, random_state=0)
@@ -55,7 +55,6 @@ def pages(tmp_path_factory):
         n_bootstrap=5,
     ).to_html(folder / "full.html")
     stability_report(plain, tests[:2], n_bootstrap=5).to_html(folder / "bare.html")
-    stress_test(plain, train.X, train.y, n_bootstrap=5).to_html(folder / "stress.html")
     names = [*HOSTILE, "w" * 60, "last"]
     own = make_table("here", 200, names, 0)
     others = [make_table(name, 100, names, k) for k, name in enumerate(names)]
@@ -96,7 +95,7 @@ def look(pages, browser):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [375, 1280])
-@pytest.mark.parametrize("name", ["full", "bare", "stress", "hostile"])
+@pytest.mark.parametrize("name", ["full", "bare", "hostile"])
 def test_everything_can_be_seen_and_nothing_is_asked_of_the_network(look, name, width, scheme):
     found = look(name, width, scheme)
     assert found["said"] == []
@@ -119,7 +118,7 @@ def test_night_changes_the_page_and_the_letters_of_its_charts(look):
 
 @pytest.mark.parametrize("width", [375, 1280])
 def test_no_two_names_or_numbers_of_a_chart_overlap(look, width):
-    for name in ("full", "stress", "hostile"):
+    for name in ("full", "hostile"):
         for texts in look(name, width)["byChart"]:
             for one, other in combinations(texts, 2):
                 apart = (

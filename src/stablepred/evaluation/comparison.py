@@ -17,11 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stablepred._text import percent
-from stablepred.evaluation import metrics
-from stablepred.evaluation.metrics import SUMMARIES, Errors, Metric, percentiles, summarise
+from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
 from stablepred.evaluation.predictions import FloatArray, Predictions, Table, predict_outcomes
-from stablepred.exceptions import InputError
 
 LINEAR = ("LR", "ridge")  # the linear reference of classes, and of numbers
 REFERENCES = (*LINEAR, "constant", "oracle")
@@ -66,23 +63,20 @@ class Comparison:
     errors: pd.DataFrame  # one row per method, the model first; one column per environment
     roles: dict[str, str]  # by method: model, baseline, LR (or ridge), constant or oracle
     line: pd.DataFrame | None  # of shrinkage, where there are a linear reference and a constant
-    # The model against each other method; also against the most accurate point of the shrinkage
-    # line that is smaller in both errors, where there is one (role "shrunk").
-    differences: tuple[Difference, ...]
+    differences: tuple[Difference, ...]  # the model against each other method
     notes: tuple[str, ...] = ()  # what is missing, and why
 
     def summary(self) -> pd.DataFrame:
         """Average, stability and worst error; gaps closed and the shrinkage line, where known."""
-        values = summarise(self.errors.to_numpy(dtype=np.float64))
-        frame = pd.DataFrame(values, index=self.errors.index, columns=list(SUMMARIES))
-        rows = [errors for _, errors in self.errors.iterrows()]
-        at = dict(zip(self.roles.values(), rows, strict=True))
+        errors = self.errors.to_numpy(dtype=np.float64)
+        frame = pd.DataFrame(summarise(errors), self.errors.index, list(SUMMARIES))
+        at = dict(zip(self.roles.values(), errors, strict=True))
         linear = next((name for name in LINEAR if name in at), None)
         if linear and "oracle" in at:
-            gaps = [gaps_closed(at[linear], errors, at["oracle"]) for errors in rows]
-            frame[["average_gap", "stability_gap"]] = np.array(gaps)
+            gaps = gaps_closed(at[linear], errors, at["oracle"])
+            frame[["average_gap", "stability_gap"]] = gaps
         if self.line is not None:
-            frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in rows]
+            frame["shrunk_better"] = [best_shrunk(e, self.line) is not None for e in errors]
         return frame
 
 
@@ -106,52 +100,43 @@ def compare(
     every = {**methods, **references}
     predicted = {name: predict_outcomes(method, tables) for name, method in every.items()}
     errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
-    line, compared = None, errors
+    line = None
     linear = next((name for name in LINEAR if name in references), None)
     if linear and "constant" in references and len(tables) > 1:
         base = float(predicted["constant"][tables[0].name][0])
         line = shrinkage_line(predicted[linear], base, tables, metric)
-        share = best_shrunk(errors.T[model], line)
-        if share is not None and 0 < share < 1:
-            name = f"{linear} pulled to the constant by {percent(1 - share)}"
-            predicted[name] = shrunk = shrink(predicted[linear], base, share)
-            compared = pd.concat([errors, metric.errors(tables, shrunk).to_frame().T])
     draws = metric.resample(tables, list(predicted.values()), n_bootstrap, seed)
-    differences = _compare_errors(compared.to_numpy(), draws, list(predicted), roles, level)
+    differences = _compare_errors(errors, draws, roles, level)
     return Comparison(errors, roles, line, differences, tuple(notes)), draws[0]
 
 
 def _compare_errors(
-    errors: FloatArray, draws: FloatArray, names: list[str], roles: dict[str, str], level: float
+    frame: pd.DataFrame, draws: FloatArray, roles: dict[str, str], level: float
 ) -> tuple[Difference, ...]:
-    """The first method against each of the others; ``errors`` is (methods, E)."""
-    kept = 3 if errors.shape[1] > 1 else 1  # a single environment has an average only
-    values, drawn = (
-        (summarise(e) if kept > 1 else e.mean(-1, keepdims=True)) for e in (errors, draws)
-    )
+    """The first method against each of the others."""
+    errors = frame.to_numpy()
+    several = errors.shape[1] > 1  # a single environment has an average only
+    values, drawn = (summarise(e) if several else e.mean(-1)[..., None] for e in (errors, draws))
     low, high = percentiles((drawn[:1] - drawn).swapaxes(0, 1), level)
     ends = np.stack([values[0] - values, low, high], axis=-1)  # (methods, summaries, 3)
     found = []
-    for name, gaps, of_one in list(zip(names, errors[0] - errors, ends, strict=True))[1:]:
+    for name, gaps, of_one in zip(frame.index[1:], errors[0] - errors[1:], ends[1:], strict=True):
         average, *rest = (Interval(*map(float, end)) for end in of_one)
-        role = roles.get(name, "shrunk")
-        found.append(Difference(name, role, gaps, average, rest[0] if rest else None))
+        found.append(Difference(name, roles[name], gaps, average, rest[0] if rest else None))
     return tuple(found)
 
 
-def gaps_closed(
-    lr_errors: Errors, method_errors: Errors, oracle_errors: Errors
-) -> tuple[float, float]:
-    """(LR - method) / (LR - oracle), for Average_Error and for Stability_Error.
+def gaps_closed(lr_errors: Any, method_errors: Any, oracle_errors: Any) -> FloatArray:
+    """(LR - method) / (LR - oracle), for Average_Error and for Stability_Error: (..., 2).
 
     1 is as good as the oracle, 0 as LR. Where the oracle is not better than LR there is no gap to
     close: NaN.
     """
-    shares = []
-    for summary in (metrics.average_error, metrics.stability_error):
-        lr, method, oracle = (summary(e) for e in (lr_errors, method_errors, oracle_errors))
-        shares.append((lr - method) / (lr - oracle) if lr > oracle else float("nan"))
-    return shares[0], shares[1]
+    lr, method, oracle = (
+        summarise(np.asarray(errors))[..., :2]
+        for errors in (lr_errors, method_errors, oracle_errors)
+    )
+    return (lr - method) / np.where(lr > oracle, lr - oracle, np.nan)
 
 
 # --- the shrinkage line ---
@@ -166,11 +151,9 @@ def shrinkage_line(
 ) -> pd.DataFrame:
     """Average_Error and Stability_Error of predictions pulled to ``base``, by the share left."""
     grid = np.linspace(0, 1, 101) if shares is None else np.asarray(shares, dtype=np.float64)
-    if not ((grid >= 0) & (grid <= 1)).all():
-        raise InputError(f"shares must lie in [0, 1], but are {grid.tolist()}.")
     errors = np.array([metric.errors(tables, shrink(predicted, base, a)) for a in grid])
     index = pd.Index(grid, name="share")
-    return pd.DataFrame(summarise(errors)[:, :2], index=index, columns=list(SUMMARIES[:2]))
+    return pd.DataFrame(summarise(errors)[:, :2], index, list(SUMMARIES[:2]))
 
 
 def shrink(predicted: Predictions, base: float, share: float) -> Predictions:
@@ -178,13 +161,9 @@ def shrink(predicted: Predictions, base: float, share: float) -> Predictions:
     return {name: share * p + (1 - share) * base for name, p in predicted.items()}
 
 
-def best_shrunk(method_errors: Errors, line: pd.DataFrame) -> float | None:
+def best_shrunk(method_errors: Any, line: pd.DataFrame) -> float | None:
     """Share of the most accurate point of the line that is smaller in both errors, if any is."""
-    average, stability = (
-        metrics.average_error(method_errors),
-        metrics.stability_error(method_errors),
-    )
-    better = line[(line["Average_Error"] < average) & (line["Stability_Error"] < stability)]
+    better = line[(line < summarise(np.asarray(method_errors))[:2]).all(axis=1)]
     return float(better.index[int(better["Average_Error"].argmin())]) if len(better) else None
 
 

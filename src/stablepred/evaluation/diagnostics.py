@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from stablepred.core.sharding import LOCAL, Local
+from stablepred.html.fragments import table
 from stablepred.io.save import storable
 from stablepred.io.values import check_numbers
 from stablepred.weights.raw import imbalance
@@ -72,8 +73,8 @@ class BalanceReport:
     def to_frame(self) -> pd.DataFrame:
         """Per treatment: largest and root-mean-square imbalance, before and after."""
         columns = {}
-        for label, table in (("before", self.before), ("after", self.after)):
-            gaps = table.to_numpy()
+        for label, pairs in (("before", self.before), ("after", self.after)):
+            gaps = pairs.to_numpy()
             columns[f"largest_{label}"] = np.abs(gaps).max(axis=1)
             columns[f"rms_{label}"] = np.sqrt((gaps**2).sum(axis=1) / max(len(gaps) - 1, 1))
         return pd.DataFrame(columns, index=pd.Index(self.before.index, name="treatment"))
@@ -81,12 +82,12 @@ class BalanceReport:
     def check_stored(self) -> None:
         """Raise ValueError unless both tables have the same names and hold numbers."""
         names = list(self.before.index)
-        axes = [list(axis) for table in (self.before, self.after) for axis in table.axes]
+        axes = [list(axis) for pairs in (self.before, self.after) for axis in pairs.axes]
         if not names or len(set(names)) < len(names) or any(axis != names for axis in axes):
             raise ValueError("the balance report must have the same names on all sides")
-        for table in (self.before, self.after):
+        for pairs in (self.before, self.after):
             shape = (len(names), len(names))  # squares of larger slopes are no doubles
-            check_numbers(table.to_numpy(), "the balance report", shape, -1e100, 1e100)
+            check_numbers(pairs.to_numpy(), "the balance report", shape, -1e100, 1e100)
         if self.n_rows < 1 or not 0 < self.effective_share <= 1 + 1e-9:
             raise ValueError("the balance report has no sensible number of rows")
 
@@ -104,24 +105,23 @@ class BalanceReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from stablepred.html.fragments import table
-
         return table(self.to_frame(), "\n".join(str(self).splitlines()[-2:]))
 
 
-def _find_worst(table: pd.DataFrame) -> WorstPair:
-    gaps = table.to_numpy()
+def _find_worst(pairs: pd.DataFrame) -> WorstPair:
+    gaps = pairs.to_numpy()
     row, column = divmod(int(np.argmax(np.abs(gaps))), len(gaps))
-    return WorstPair(str(table.index[row]), str(table.columns[column]), float(gaps[row, column]))
+    return WorstPair(str(pairs.index[row]), str(pairs.columns[column]), float(gaps[row, column]))
+
+
+def effective_share(w: ArrayLike, count: ArrayLike) -> float:
+    """(sum c w)^2 / (sum c  sum c w^2) over rows of positive weight, each of which stands for c."""
+    w, c = np.asarray(w, dtype=np.float64), np.asarray(count, dtype=np.float64)
+    return float((c @ w) ** 2 / (c[w > 0].sum() * (c @ w**2)))
 
 
 def balance_report(
-    x: Any,
-    mass: Any,
-    w: Any,
-    names: list[str],
-    n_rows: int,
-    shards: Local = LOCAL,
+    x: Any, mass: Any, w: Any, names: list[str], n_rows: int, shards: Local = LOCAL
 ) -> BalanceReport:
     """The report for features ``x``, row shares ``mass`` and balancing weights ``w``.
 
@@ -131,7 +131,7 @@ def balance_report(
     variables = list(dict.fromkeys(names))
     owner = np.array([variables.index(name) for name in names])
 
-    def table(v: Any) -> pd.DataFrame:
+    def pairs(v: Any) -> pd.DataFrame:
         slopes = imbalance(torch.as_tensor(x), torch.as_tensor(v), shards=shards).cpu().numpy()
         worst = np.zeros((len(variables), len(variables)))
         for j, k in np.argwhere(owner[:, None] != owner).tolist():
@@ -140,4 +140,4 @@ def balance_report(
         return pd.DataFrame(worst, index=variables, columns=variables)
 
     first, second = shards.totals(mass @ w, mass @ w**2)
-    return BalanceReport(table(mass), table(mass * w), n_rows, float(first**2 / second))
+    return BalanceReport(pairs(mass), pairs(mass * w), n_rows, float(first**2 / second))

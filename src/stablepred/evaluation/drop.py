@@ -33,6 +33,7 @@ from stablepred.evaluation.predictions import (
     read_table,
 )
 from stablepred.exceptions import InputError
+from stablepred.html.fragments import table
 
 X_MOVES, Y_CHANGES, TOTAL = "X moves", "Y given X changes", "total"
 TO_SHARED, FROM_SHARED = "from the first table to what both share", "from there to the second"
@@ -73,8 +74,7 @@ class DropReport:
     @property
     def verdict(self) -> str:
         """One sentence on what the loss comes from, and one for each reason for doubt."""
-        by_part = self.parts.T
-        total, x, y = by_part[TOTAL], by_part[X_MOVES], by_part[Y_CHANGES]
+        total, x, y = (self.parts.T[part] for part in (TOTAL, X_MOVES, Y_CHANGES))
         (first, second), (before, after) = map(label, self.names), map(number, self.losses)
         change = f"from {before} in {first} to {after} in {second}"
         verb = "rises" if total["loss"] > 0 else "falls"
@@ -84,15 +84,15 @@ class DropReport:
         if self.shared < LEAST_SHARED:
             text += f" The tables share only {percent(self.shared)} of their rows: a split of few."
         # The variables behind each part that is more than chance.
-        frame, sentences = self.variables, [text]
+        frame = self.variables
         through = (frame["x_loss"] * np.sign(x["loss"])).nlargest(3)
         through = through[through > 0.1 * abs(x["loss"])]
         if len(through) and not is_chance(x):
-            sentences.append(f"X moves mostly in {join_words([*map(label, through.index)])}.")
+            text += f" X moves mostly in {join_words([*map(label, through.index)])}."
         sure = frame[frame["p_value"] * len(frame) < 1 - self.level].nlargest(3, "relation")
         if len(sure) and not is_chance(y):
-            sentences.append(f"Y changes mostly with {join_words([*map(label, sure.index)])}.")
-        return " ".join(sentences)
+            text += f" Y changes mostly with {join_words([*map(label, sure.index)])}."
+        return text
 
     def to_frame(self) -> pd.DataFrame:
         """The parts, as a table."""
@@ -101,23 +101,17 @@ class DropReport:
     def __str__(self) -> str:
         parts = self.parts.round(4).assign(share=self.parts["share"].map(percent))
         order = self.variables.sort_values("moved", ascending=False, kind="stable")
-        return "\n".join(
-            [
-                self.verdict,
-                "",
-                f"Mean loss ({self.error}), with {percent(self.level)} intervals over rows",
-                parts.to_string(),
-                "",
-                order.head(10).round(4).to_string(),
-                *[f"... and {len(order) - 10} more"] * (len(order) > 10),
-            ]
-        )
+        lines = [
+            f"{self.verdict}\n",
+            f"Mean loss ({self.error}), with {percent(self.level)} intervals over rows",
+            f"{parts.to_string()}\n",
+            order.head(10).round(4).to_string(),
+        ]
+        return "\n".join(lines + [f"... and {len(order) - 10} more"] * (len(order) > 10))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from stablepred.html.fragments import table
-
         return table(self.parts, self.verdict) + table(self.variables, "Variables")
 
 
@@ -190,15 +184,16 @@ def explain_drop(
     predicted = predict_outcomes(model, tables)
     f = np.concatenate([predicted[t.name] for t in tables])
     y = np.concatenate([t.y for t in tables]).astype(np.float64)
-    second = np.repeat([0, 1], [len(t.y) for t in tables])
+    second = np.repeat([0, 1], [len(t) for t in tables])
     losses = loss.loss(y, f)
     whole = pd.concat([t.X for t in tables], ignore_index=True)
     variables = {str(name): encode_variable(whole[name]) for name in whole.columns}
     design = np.column_stack([f, f**2, *variables.values()])
     folds = make_folds(second, 2, FOLDS, child_seed(seed, "drop"))
     basis = make_basis(score_tables(design, second, folds), f)
-    w = shared_weights(basis, second)
-    parts = _parts(losses, second, w)
+    every = np.ones(len(second))
+    w = shared_weights(basis, second, every)
+    parts = _parts(losses, second, w, every)
     draws, rng = [], numpy_generator(seed, "drop", "rows")
     own = [np.flatnonzero(second == k) for k in (0, 1)]
     for _ in range(n_bootstrap):  # rows drawn again within each table
@@ -210,9 +205,13 @@ def explain_drop(
         {"loss": parts, "low": low, "high": high, "share": parts / (parts[-1] or np.nan)},
         index=[X_MOVES, TO_SHARED, FROM_SHARED, Y_CHANGES, TOTAL],
     )
+    described = {
+        name: _describe_variable(z, losses, y - f, second, w) for name, z in variables.items()
+    }
+    columns = ["moved", "x_loss", "relation", "p_value"]
     return DropReport(
         parts=frame,
-        variables=_describe_variables(variables, losses, y - f, second, w),
+        variables=pd.DataFrame.from_dict(described, orient="index", columns=columns),
         losses=(float(losses[second == 0].mean()), float(losses[second == 1].mean())),
         shared=float(2 * np.mean([w[second == k].mean() for k in (0, 1)])),
         names=(tables[0].name, tables[1].name),
@@ -221,11 +220,8 @@ def explain_drop(
     )
 
 
-def _parts(
-    losses: FloatArray, second: Any, w: FloatArray, count: FloatArray | None = None
-) -> FloatArray:
+def _parts(losses: FloatArray, second: Any, w: FloatArray, count: FloatArray) -> FloatArray:
     """X moves, its two steps, Y given X changes, total."""
-    count = np.ones(len(second)) if count is None else count
     tables = [count * (second == k) for k in (0, 1)]
     before, after = (t @ losses / t.sum() for t in tables)
     shared_before, shared_after = ((t * w) @ losses / (t @ w) for t in tables)
@@ -233,26 +229,18 @@ def _parts(
     return np.array([sum(steps), *steps, shared_after - shared_before, after - before])
 
 
-def _describe_variables(
-    variables: dict[str, FloatArray],
-    losses: FloatArray,
-    residual: FloatArray,
-    second: Any,
-    w: FloatArray,
-) -> pd.DataFrame:
-    """How each variable moved, what that costs, and how its tie to the outcome changed."""
-    mass, rows = 1 / np.bincount(second)[second], {}
-    for name, z in variables.items():
-        if not z.shape[1]:
-            rows[name] = (0.0, 0.0, 0.0, 1.0)
-            continue
-        p = fit_linear(z, second, mass, 2, [], penalty=1e-4).predict(z, 2)[:, 1]
-        alone = np.where(second == 1, 1 - p, p)
-        moved = float(p[second == 1].mean() - p[second == 0].mean())
-        relation = _compare_slopes(z, residual, second, w)
-        rows[name] = (moved, float(_parts(losses, second, alone)[0]), *relation)
-    columns = ["moved", "x_loss", "relation", "p_value"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+def _describe_variable(
+    z: FloatArray, losses: FloatArray, residual: FloatArray, second: Any, w: FloatArray
+) -> tuple[float, ...]:
+    """How a variable moved, what that costs, and how its tie to the outcome changed."""
+    if not z.shape[1]:
+        return 0.0, 0.0, 0.0, 1.0
+    mass = 1 / np.bincount(second)[second]
+    p = fit_linear(z, second, mass, 2, penalty=1e-4).model.predict_proba(z)[:, 1]
+    alone = np.where(second == 1, 1 - p, p)
+    moved = float(p[second == 1].mean() - p[second == 0].mean())
+    x_loss = float(_parts(losses, second, alone, np.ones(len(second)))[0])
+    return moved, x_loss, *_compare_slopes(z, residual, second, w)
 
 
 def _compare_slopes(

@@ -1,26 +1,20 @@
-"""What a report is about: what a fitted model tells about itself, and what was run."""
+"""What a fitted model tells about itself."""
 
-import platform
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from stablepred._version import __version__
-from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.predictions import Table, is_binary
+from stablepred.evaluation.diagnostics import BalanceReport, effective_share
 
 
 @dataclass(frozen=True)
 class ModelFacts:
     """Name, parameters and fitted attributes of a model; None where it lacks them."""
 
-    name: str  # as given, else the class of the innermost model
+    name: str  # the class of the innermost model
     steps: tuple[str, ...]  # classes from the outermost to the model itself
     parameters: dict[str, str]
     converged: bool | None
@@ -31,7 +25,7 @@ class ModelFacts:
     decision: Any  # which variables to use, and why
 
 
-def model_facts(model: Any, name: str | None = None) -> ModelFacts:
+def model_facts(model: Any) -> ModelFacts:
     """Look into a fitted model, through pipelines and searches."""
     steps, inner = [_name(model)], model
     while True:
@@ -51,11 +45,10 @@ def model_facts(model: Any, name: str | None = None) -> ModelFacts:
     balance = report if isinstance(report, BalanceReport) else None
     share = balance.effective_share if balance else None
     w = np.asarray(getattr(inner, "sample_weight_", ()), dtype=np.float64)
-    if share is None and w.any():  # (sum w)^2 / (n sum w^2); rows of weight zero took no part
-        rows = np.asarray(getattr(inner, "row_count_", np.ones(len(w))))  # that each weight is for
-        share = float((rows @ w) ** 2 / (rows[w > 0].sum() * (rows @ w**2)))
+    if share is None and w.any():
+        share = effective_share(w, getattr(inner, "row_count_", np.ones(len(w))))
     return ModelFacts(
-        name=name or steps[-1],
+        name=steps[-1],
         steps=tuple(steps),
         parameters=_parameters(inner),
         converged=None if converged is None else bool(np.all(converged)),
@@ -102,36 +95,3 @@ def _effects(model: Any) -> pd.DataFrame | None:
             effects["used"] = used
     needed = {"feature", "effect", "low", "high", "verdict"}
     return effects if set(effects.columns) >= needed else None
-
-
-class RunFacts(NamedTuple):
-    """Data, seed, versions and time of a report."""
-
-    environments: pd.DataFrame  # rows, and positive (share of y = 1, or its mean), by name
-    binary: bool  # whether the outcome is 0/1
-    n_features: int
-    train: tuple[str, int] | None  # name and rows of the training environment
-    seed: int
-    n_bootstrap: int
-    versions: dict[str, str]
-    made: str  # date and time in UTC
-    seconds: float
-
-
-def run_facts(
-    tables: Sequence[Table], train: Table | None, seed: int, n_bootstrap: int, started: float
-) -> RunFacts:
-    """The facts of a run that began at ``started`` (``time.perf_counter``) and ends now."""
-    rows = {"rows": [len(t.y) for t in tables], "positive": [float(np.mean(t.y)) for t in tables]}
-    return RunFacts(
-        environments=pd.DataFrame(rows, index=[table.name for table in tables]),
-        binary=is_binary(tables),
-        n_features=tables[0].X.shape[1],
-        train=None if train is None else (train.name, len(train.y)),
-        seed=seed,
-        n_bootstrap=n_bootstrap,
-        versions={"stablepred": __version__, "Python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "scikit-learn", "torch")},
-        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        seconds=time.perf_counter() - started,
-    )

@@ -52,7 +52,8 @@ def score_tables(design: FloatArray, second: Any, folds: Folds) -> FloatArray:
     for rows, others in folds:
         model = HistGradientBoostingClassifier(
             max_iter=60, max_leaf_nodes=6, l2_regularization=5, random_state=0
-        ).fit(design[rows], second[rows], sample_weight=mass[rows] * len(second) / 2)
+        )
+        model.fit(design[rows], second[rows], sample_weight=mass[rows] * len(second) / 2)
         boosted[others] = model.predict_proba(design[others])[:, 1]
     candidates = [np.clip(p, 1e-6, 1 - 1e-6) for p in (linear[:, 1], boosted)]
     loss = [-mass @ np.where(second == 1, np.log(p), np.log1p(-p)) for p in candidates]
@@ -66,13 +67,12 @@ def make_basis(score: FloatArray, f: FloatArray) -> FloatArray:
     return np.column_stack([np.ones(len(f)), *z])
 
 
-def shared_weights(basis: FloatArray, second: Any, count: FloatArray | None = None) -> FloatArray:
+def shared_weights(basis: FloatArray, second: Any, count: FloatArray) -> FloatArray:
     """Weights of the rows under which both tables have the distribution that they share.
 
     pi is a logistic regression on the basis, by Newton's steps. At its optimum the weighted tables
     have the same means of every column of the basis.
     """
-    count = np.ones(len(second)) if count is None else count
     mass = count / np.bincount(second, weights=count)[second] * len(second) / 2
     beta = np.zeros(basis.shape[1])
     for _ in range(30):

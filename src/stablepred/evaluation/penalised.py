@@ -8,12 +8,10 @@ weak, each fit starts at the last one, and the path ends once the held-out loss 
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -26,28 +24,12 @@ UNTRIED = 0.01  # the penalty where no rows can be held out
 MANY = 500
 
 
-@dataclass(frozen=True)
-class LinearFit:
-    """Coefficients (h, p), intercepts (h,), their penalty, and predictions of held-out rows."""
+class LinearFit(NamedTuple):
+    """scikit-learn's model, its penalty, and predictions of held-out rows."""
 
-    coef: FloatArray
-    intercept: FloatArray
+    model: Any
     penalty: float
     held_out: FloatArray | None  # (n, k), each row by the model of the other folds
-
-    def predict(self, z: FloatArray, n_classes: int) -> FloatArray:
-        """Probabilities (n, k); of numbers, for which ``n_classes`` is 0, predictions (n, 1)."""
-        return link(z @ self.coef.T + self.intercept, n_classes)
-
-
-def link(scores: FloatArray, n_classes: int) -> FloatArray:
-    """Scores (n, h) as probabilities (n, k), or as they are for numbers."""
-    if n_classes == 0:
-        return scores
-    if n_classes == 2:
-        p = expit(scores[:, 0])
-        return np.column_stack([1 - p, p])
-    return np.asarray(softmax(scores, axis=1))
 
 
 def make_folds(y: NDArray[Any], n_classes: int, cv: int, seed: int) -> Folds:
@@ -72,41 +54,33 @@ def fit_linear(
     y: NDArray[Any],
     weight: FloatArray,
     n_classes: int,
-    folds: Folds,
+    folds: Folds = (),
     penalty: float | None = None,
 ) -> LinearFit:
     """Fit on encoded columns ``z``; ``y`` holds class codes, or numbers if ``n_classes`` is 0."""
     weight = weight * (len(weight) / weight.sum())
-    held_out = None
-    if penalty is None:
-        penalty, held_out = _choose_penalty(z, y, weight, n_classes, folds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the penalty is what the data chose, converged or not
-        model = _make_model(n_classes, z.shape[1])
-        _set_penalty(model, penalty, len(y)).fit(z, y, sample_weight=weight)
-    coef = np.atleast_2d(np.asarray(model.coef_, dtype=np.float64))
-    intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
-    return LinearFit(coef, intercept, penalty, held_out)
+        chosen, held_out = _choose_penalty(
+            z, y, weight, n_classes, folds if penalty is None else ()
+        )
+        penalty = chosen if penalty is None else penalty
+        model = _fit(_make_model(n_classes, z.shape[1]), penalty, z, y, weight)
+    return LinearFit(model, penalty, held_out)
 
 
 def _choose_penalty(
     z: FloatArray, y: NDArray[Any], weight: FloatArray, n_classes: int, folds: Folds
 ) -> tuple[float, FloatArray | None]:
     """The penalty with the smallest held-out loss, and its held-out predictions."""
-    if not folds:
-        return UNTRIED, None
     models = [_make_model(n_classes, z.shape[1]) for _ in folds]
     best, chosen, held_out, rises = np.inf, UNTRIED, None, 0
-    for penalty in PENALTIES:
+    for penalty in PENALTIES if folds else ():
         predicted = np.empty((len(y), max(n_classes, 1)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            for model, (rows, others) in zip(models, folds, strict=True):
-                _set_penalty(model, penalty, len(rows))
-                model.fit(z[rows], y[rows], sample_weight=weight[rows])
-                scores = model.decision_function if n_classes else model.predict
-                found = np.asarray(scores(z[others]), dtype=np.float64).reshape(len(others), -1)
-                predicted[others] = link(found, n_classes)
+        for model, (rows, others) in zip(models, folds, strict=True):
+            _fit(model, penalty, z[rows], y[rows], weight[rows])
+            ask = model.predict_proba if n_classes else model.predict
+            predicted[others] = ask(z[others]).reshape(len(others), -1)
         loss = float(weight @ losses(y, predicted, n_classes))
         if loss < best:
             best, chosen, held_out, rises = loss, float(penalty), predicted, 0
@@ -123,7 +97,8 @@ def _make_model(n_classes: int, p: int) -> Any:
     return LogisticRegression(solver=solver, warm_start=True, max_iter=200)
 
 
-def _set_penalty(model: Any, penalty: float, n: int) -> Any:
-    """scikit-learn's own strength for a penalty on the mean loss of ``n`` rows."""
-    ridge = isinstance(model, Ridge)
-    return model.set_params(**({"alpha": penalty * n} if ridge else {"C": 1 / (penalty * n)}))
+def _fit(model: Any, penalty: float, z: FloatArray, y: NDArray[Any], weight: FloatArray) -> Any:
+    """The model with a penalty on the mean loss, in scikit-learn's own terms."""
+    strength = penalty * len(y)
+    own = {"alpha": strength} if isinstance(model, Ridge) else {"C": 1 / strength}
+    return model.set_params(**own).fit(z, y, sample_weight=weight)

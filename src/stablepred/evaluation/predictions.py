@@ -57,38 +57,34 @@ def _is_environment(data: Any) -> bool:
 def read_table(data: Any, name: str = "table") -> PlainTable:
     """An environment, or a pair of X and y, as a table."""
     if _is_environment(data):
-        X, y, name = data.X, data.y, str(getattr(data, "name", name))
-    elif isinstance(data, tuple) and len(data) == 2:
-        X, y = data
-    else:
+        data, name = (data.X, data.y), str(getattr(data, "name", name))
+    if not (isinstance(data, tuple) and len(data) == 2):
         raise InputError(
             f"{name} must be an Environment or a pair (X, y), but is {type(data).__name__}."
         )
-    frame = name_columns(np.asarray(X)) if not hasattr(X, "columns") else as_frame(X)
-    outcome = np.asarray(y)
-    if outcome.shape != (len(frame),) or len(frame) == 0:
+    X, y = data[0], np.asarray(data[1])
+    frame = as_frame(X) if hasattr(X, "columns") else name_columns(np.asarray(X))
+    if y.shape != (len(frame),) or len(frame) == 0:
         raise InputError(
             f"{name} must have a row or more, and y a value for each of the {len(frame)} rows of "
-            f"X, but y has shape {outcome.shape}."
+            f"X, but y has shape {y.shape}."
         )
-    if pd.isna(outcome).any():
-        raise InputError(
-            f"y of {name} is missing in {int(pd.isna(outcome).sum())} rows; drop them."
-        )
-    return PlainTable(name, frame.reset_index(drop=True), outcome)
+    if missing := int(pd.isna(y).sum()):
+        raise InputError(f"y of {name} is missing in {missing} rows; drop them.")
+    return PlainTable(name, frame.reset_index(drop=True), y)
 
 
 def check_outcome(table: PlainTable) -> PlainTable:
     """The table with its outcome as 0/1 or numbers; it must not be constant."""
     y, values = table.y, np.unique(table.y).tolist()
     if len(values) < 2:
-        raise InputError(f"y must have both classes, but is always {y[0]}.")
+        raise InputError(f"y of {table.name} must have both classes, but is always {y[0]}.")
     if set(values) <= {0, 1}:
         return replace(table, y=y.astype(np.int64))
     if len(values) == 2 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
         raise InputError(
-            f"y must be 0/1 or finite numbers, but has other values (e.g. {values[:4]}). Recode "
-            "it; of two classes the positive one as 1."
+            f"y of {table.name} must be 0/1 or finite numbers, but has other values (e.g. "
+            f"{values[:4]}). Recode it; of two classes the positive one as 1."
         )
     return replace(table, y=y.astype(np.float64))
 
@@ -133,7 +129,6 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
     taken as it is; all other predictions of a 0/1 outcome must be probabilities.
     """
     binary, kind = is_binary(tables), type(model).__name__
-    bounded = binary and (hasattr(model, "predict_proba") or not hasattr(model, "predict"))
     if hasattr(model, "predict_proba"):
         if not binary:
             raise InputError(
@@ -146,14 +141,13 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
             raise InputError(
                 f"{kind} has no predict_proba. Wrap it in scikit-learn's CalibratedClassifierCV."
             )
-        found = {table.name: model.predict(_columns_of(model, table)) for table in tables}
+        found, binary = {t.name: model.predict(_columns_of(model, t)) for t in tables}, False
     elif callable(model):
         found = {table.name: model(table.X) for table in tables}
     elif isinstance(model, Mapping):
-        missing = [table.name for table in tables if table.name not in model]
-        if missing:
+        if missing := [table.name for table in tables if table.name not in model]:
             raise InputError(f"there are no predictions for the environments {missing}.")
-        found = {table.name: model[table.name] for table in tables}
+        found = dict(model)
     elif np.ndim(model) == 1 and len(tables) == 1:
         found = {tables[0].name: model}
     else:
@@ -161,7 +155,7 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
             "the model must be a fitted object with predict_proba or predict, a function of X, or "
             f"predictions by environment name, but is {kind}."
         )
-    return {t.name: _check_predictions(found[t.name], t, bounded=bounded) for t in tables}
+    return {t.name: _check_predictions(found[t.name], t, bounded=binary) for t in tables}
 
 
 def _columns_of(model: Any, table: Table) -> Any:
@@ -192,11 +186,11 @@ def _check_predictions(predicted: Any, table: Table, *, bounded: bool) -> FloatA
             f"predictions for environment {table.name!r} must be one column of {len(table.X)} "
             f"{'probabilities' if bounded else 'numbers'}, but have shape {values.shape}."
         )
-    if not bounded and not np.isfinite(values).all():
-        raise InputError(f"predictions for environment {table.name!r} must be finite numbers.")
-    if bounded and not ((values >= 0.0) & (values <= 1.0)).all():
+    sound = (values >= 0.0) & (values <= 1.0) if bounded else np.isfinite(values)
+    if not sound.all():
         raise InputError(
-            f"predictions for environment {table.name!r} must be probabilities between 0 and 1, "
-            f"but run from {values.min()} to {values.max()}."
+            f"predictions for environment {table.name!r} must be "
+            f"{'probabilities between 0 and 1' if bounded else 'finite numbers'}, but run from "
+            f"{values.min()} to {values.max()}."
         )
     return values

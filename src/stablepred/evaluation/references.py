@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred.evaluation.penalised import Folds, LinearFit, fit_linear, link, losses, make_folds
+from stablepred.evaluation.penalised import Folds, fit_linear, make_folds
 from stablepred.evaluation.predictions import FloatArray
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import storable
@@ -39,8 +40,8 @@ class References:
     constant : ndarray of shape (k,)
         Share of each class, in sorted order, or the mean of a numeric outcome (k = 1).
     errors : DataFrame
-        ``rmse`` and, of classes, ``log_loss`` by cross-validation; a row for the constant and one
-        for the linear model. RMSE is that of the probabilities: for two classes of P(y = 1).
+        ``rmse`` by cross-validation; a row for the constant and one for the linear model. For two
+        classes it is that of P(y = 1).
     columns : list of str or None
         Names of the columns in training, None of an array.
     encoder : TableEncoder or None
@@ -72,15 +73,15 @@ class References:
     def predict_linear(self, X: Any) -> FloatArray:
         """P(y = 1) or the expected outcome, (n,); of more than two classes (n, k)."""
         assert self.encoder is not None
-        z = _encode(self.encoder, _name_columns(X, self.columns))
-        return self._take_outcome(link(z @ self.coef.T + self.intercept, self.n_classes))
+        z = self.encoder.encode_array(_name_columns(X, self.columns))[0]
+        scores = z @ self.coef.T + self.intercept
+        if self.n_classes > 2:
+            return np.asarray(softmax(scores, axis=1))
+        return np.asarray(expit(scores[:, 0]) if self.n_classes else scores[:, 0])
 
     def predict_constant(self, X: Any) -> FloatArray:
         """The same for every row: the share of the classes, or the mean."""
-        return self._take_outcome(np.tile(self.constant, (len(X), 1)))
-
-    def _take_outcome(self, predicted: FloatArray) -> FloatArray:
-        """Of two classes the second, of a number its only column."""
+        predicted = np.tile(self.constant, (len(X), 1))
         return predicted if self.n_classes > 2 else predicted[:, -1]
 
     def check_stored(self) -> None:
@@ -106,24 +107,10 @@ def fit_references(
 ) -> References:
     """Fit the constant and the linear model, and measure both on held-out rows.
 
-    Parameters
-    ----------
-    X : DataFrame or array of shape (n, p)
-        Columns as they come: numbers, text, booleans, missing values.
-    y : array-like of shape (n,)
-        Classes of any kind, or numbers.
-    sample_weight : array-like of shape (n,), optional
-        A row of weight 0 counts as absent.
-    classifier : bool, optional
-        Whether y holds classes; by default unless it has more than two different numbers.
-    cv, random_state : int
-        Number of folds, and their seed.
-
-    Returns
-    -------
-    found : References
+    ``X`` is a frame or an array, its columns as they come; ``y`` holds classes of any kind, or
+    numbers: more than two different ones, unless ``classifier`` says otherwise. A row of weight 0
+    counts as absent. ``cv`` is the number of folds.
     """
-    X = X.to_pandas() if hasattr(X, "to_pandas") else X
     labels = column_or_1d(np.asarray(y))
     mass = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     mass = mass / mass.max(initial=1e-300)  # sums of enormous weights would overflow
@@ -139,33 +126,29 @@ def fit_references(
     if k == 1:
         raise InputError(f"y must have two classes or more, but is always {values[0]}.")
     target: npt.NDArray[Any] = codes if k else labels.astype(np.float64)
-    encoder, note = None, ""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
-        try:
-            encoder = TableEncoder(tails="keep").fit(frame)
-        except InputError as error:
-            note = str(error)
     few, folds = _hold_out(target, k, cv, random_state)
     own, c, h = target[few], mass[few], k if k > 2 else 1
-    fit, held_out = LinearFit(np.empty((h, 0)), np.zeros(h), 0.0, None), None
-    if encoder is not None:
-        z = _encode(encoder, frame)
-        fit = fit_linear(z[few], own, c, k, folds)
-        held_out = fit.held_out
+    coef, intercept, penalty, held_out, note = np.empty((h, 0)), np.zeros(h), 0.0, None, ""
+    encoder = None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TableWarning)  # the model's own encoder reports these
+            encoder = TableEncoder(tails="keep").fit(frame)
+    except InputError as error:
+        note = str(error)
+    else:
+        z = encoder.encode_array(frame)[0]
+        model, penalty, held_out = fit_linear(z[few], own, c, k, folds)
         if len(few) < len(target):
-            fit = fit_linear(z, target, mass, k, [], penalty=fit.penalty)
+            model = fit_linear(z, target, mass, k, penalty=penalty).model
+        coef, intercept = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
     constant = np.empty((len(own), max(k, 1)))
-    for rows, others in folds:
-        constant[others] = _constant(own[rows], c[rows], k)
+    for train, others in folds:
+        constant[others] = _constant(own[train], c[train], k)
     found = {"constant": constant if folds else None, "LR" if k else "ridge": held_out}
-    errors = pd.DataFrame(
-        {name: _errors(own, c, k, predicted) for name, predicted in found.items()}
-    ).T
-    return References(
-        *(k, _constant(target, mass, k), errors, columns, encoder),
-        *(fit.coef, fit.intercept, fit.penalty, note),
-    )
+    errors = pd.DataFrame({"rmse": {name: _rmse(own, c, k, p) for name, p in found.items()}})
+    whole = _constant(target, mass, k)
+    return References(k, whole, errors, columns, encoder, coef, intercept, penalty, note)
 
 
 def _hold_out(target: npt.NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
@@ -201,21 +184,16 @@ def cross_validate(
         warnings.simplefilter("ignore")  # the fit on all rows has reported them
         predicted = cross_val_predict(model, X.iloc[few], y[few], cv=folds, method=method)
     predicted = predicted.reshape(len(few), -1)
-    return _errors(target[few], np.ones(len(few)), n_classes, predicted)["rmse"]
+    return _rmse(target[few], np.ones(len(few)), n_classes, predicted)
 
 
-def _errors(
-    y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None
-) -> dict[str, float]:
-    """RMSE and, of classes, log-loss of held-out predictions; missing where there are none."""
+def _rmse(y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None) -> float:
+    """Root-mean-square error of held-out predictions; NaN where there are none."""
     if predicted is None:
-        return dict.fromkeys(("rmse", "log_loss") if k else ("rmse",), float("nan"))
-    loss = float(np.average(losses(y, predicted, k), weights=c))
-    if not k:
-        return {"rmse": loss**0.5}
-    # Half, so that of two classes it is the squared error of P(y = 1).
-    squared = ((predicted - np.eye(k)[y]) ** 2).sum(axis=1) / 2
-    return {"rmse": float(np.average(squared, weights=c)) ** 0.5, "log_loss": loss}
+        return float("nan")
+    squared = ((predicted - (np.eye(k)[y] if k else y[:, None])) ** 2).sum(axis=1)
+    # Of classes half, so that of two it is the squared error of P(y = 1).
+    return float(np.average(squared / 2 if k else squared, weights=c)) ** 0.5
 
 
 def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
@@ -225,21 +203,10 @@ def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
     return np.asarray(np.bincount(target, weights=mass, minlength=k) / mass.sum())
 
 
-def _encode(encoder: TableEncoder, frame: pd.DataFrame) -> FloatArray:
-    """The encoded columns as numbers."""
-    return np.asarray(encoder.encode(frame)[0], dtype=np.float64)
-
-
 def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
-    """The columns of training, by name where they have one and else by position: x0, x1, ..."""
+    """The rows as a frame, its columns named as in training or else by position: x0, x1, ..."""
     X = X.to_pandas() if hasattr(X, "to_pandas") else X
     frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    if columns is not None and isinstance(X, pd.DataFrame):
-        at = {str(name): j for j, name in enumerate(frame.columns)}
-        if lacking := [name for name in columns if name not in at]:
-            raise InputError(f"the references were fitted on columns {lacking}, which X lacks.")
-        frame = frame.iloc[:, [at[name] for name in columns]]
-    names = columns or [f"x{j}" for j in range(frame.shape[1])]
-    if len(names) != frame.shape[1]:
-        raise InputError(f"X must have the {len(names)} columns of training, not {frame.shape[1]}.")
-    return frame.set_axis(names, axis=1)
+    if frame is X and columns is not None:
+        return frame.rename(columns=str)
+    return frame.set_axis(columns or [f"x{j}" for j in range(frame.shape[1])], axis=1)

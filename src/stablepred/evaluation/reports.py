@@ -1,9 +1,12 @@
 """How stable any fitted model is in given environments, and what breaks it."""
 
 import os
+import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,9 +14,9 @@ import pandas as pd
 
 from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
+from stablepred._version import __version__
 from stablepred.evaluation.comparison import REFERENCES, Comparison, compare
-from stablepred.evaluation.drop import DropReport
-from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
+from stablepred.evaluation.facts import ModelFacts, model_facts
 from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
 from stablepred.evaluation.predictions import (
     Environments,
@@ -28,6 +31,7 @@ from stablepred.evaluation.references import References, fit_references
 from stablepred.evaluation.stress import first_lines, rank_breakers
 from stablepred.evaluation.verdict import stability_verdict
 from stablepred.exceptions import InputError
+from stablepred.html.fragments import table
 from stablepred.validation.environments import is_constant
 
 
@@ -54,8 +58,10 @@ class StabilityReport:
         Errors of the model next to those of the baselines and the references.
     constant : bool
         Whether the model predicts (nearly) the same probability for every row.
-    error, level, facts, run : str, float, ModelFacts, RunFacts
-        Name of the error, level of the intervals, and facts about the model and the run.
+    error, level : str, float
+        Name of the error and level of the intervals.
+    facts, rows, run : ModelFacts, Series, dict
+        What is known of the model, rows by environment, and what was run, in words.
     """
 
     errors: pd.DataFrame
@@ -67,7 +73,8 @@ class StabilityReport:
     comparison: Comparison
     constant: bool
     facts: ModelFacts
-    run: RunFacts
+    rows: pd.Series
+    run: dict[str, str]
 
     @property
     def verdict(self) -> str:
@@ -75,16 +82,13 @@ class StabilityReport:
         share = self.facts.effective_share
         return stability_verdict(self.comparison, self.error, self.level, self.constant, share)
 
-    def to_html(self, path: str | os.PathLike[str], drop: DropReport | None = None) -> None:
-        """Write the report as one HTML file of aggregates, complete or not at all.
-
-        ``drop`` is what `explain_drop` returned, for a section of its own.
-        """
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report as one HTML file of aggregates, complete or not at all."""
         require("matplotlib", "an HTML page")
         from stablepred.html.page import write_page
         from stablepred.html.pages import stability_page
 
-        write_page(stability_page(self, drop), path)
+        write_page(stability_page(self), path)
 
     def to_frame(self) -> pd.DataFrame:
         """Errors with intervals and calibration by environment, and their summary."""
@@ -111,8 +115,6 @@ class StabilityReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from stablepred.html.fragments import table
-
         return table(self.errors, self.verdict)
 
 
@@ -128,7 +130,6 @@ def stability_report(
     level: float = 0.95,
     n_bootstrap: int = 500,
     random_state: RandomState = 0,
-    name: str | None = None,
 ) -> StabilityReport:
     """Compare a fitted model's errors across environments and report what breaks it.
 
@@ -156,8 +157,6 @@ def stability_report(
         Level of the intervals and number of bootstrap draws, as in `error_interval`.
     random_state : int, RandomState or None
         Seed of the bootstrap and of the draws in which a feature is redrawn or restored.
-    name : str, optional
-        Label of the model; by default the name of its class.
 
     Returns
     -------
@@ -185,41 +184,43 @@ def stability_report(
             "stability_report compares environments, but got a single one "
             f"({tables[0].name!r}). Pass two or more, or use stress_test(model, X, y)."
         )
-    trained = None if train is None else _check_training_table(train, tables[0])
-    if stable_features is not None and (trained is None or len(stable_features) == 0):
-        raise InputError(
-            "stable_features names the columns of an oracle, which is fitted on train: pass both, "
-            "or neither."
-        )
-    seed, facts = root_seed(random_state), model_facts(model, name)
+    trained = None if train is None else _read_training_table(train, tables[0])
+    seed, facts = root_seed(random_state), model_facts(model)
     beside, notes = find_references(model, references, trained)
-    if trained is not None and stable_features is not None:
-        columns = list(stable_features)
-        if missing := [name for name in columns if name not in trained.X.columns]:
-            raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
-        beside["oracle"] = fit_references(trained.X[columns], trained.y).predict_linear
+    if stable_features is not None:
+        beside["oracle"] = _fit_oracle(trained, list(stable_features))
     predicted = predict_outcomes(model, tables)
     methods = _label_methods(facts.name, predicted, baselines or {}, beside)
     comparison, draws = compare(methods, beside, tables, metric, level, n_bootstrap, seed, notes)
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
     asked = any(hasattr(model, name) for name in ("predict_proba", "predict", "__call__"))
-    probability = np.concatenate([predicted[table.name] for table in tables])
-    outcome = np.concatenate([table.y for table in tables]).astype(np.float64)
+    breakers = rank_breakers(model, best, worst, metric, seed) if asked else None
+    outcome = np.concatenate([t.y for t in tables]).astype(np.float64)
     frame = interval_frame(errors, draws, level)
     frame["predicted"] = pd.Series({name: p.mean() for name, p in predicted.items()})
-    frame["observed"] = pd.Series({table.name: np.mean(table.y) for table in tables})
+    frame["observed"] = pd.Series({t.name: np.mean(t.y) for t in tables})
+    run = {} if trained is None else {"trained on": f"{trained.name}: {len(trained.y):,} rows"}
+    run |= {
+        "intervals": f"{n_bootstrap:,} bootstrap samples of the rows",
+        "seed of the report": str(seed),
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "took": f"{time.perf_counter() - started:.1f} s",
+        "stablepred": __version__,
+        "Python": platform.python_version(),
+    }
     return StabilityReport(
         errors=frame,
-        breakers=rank_breakers(model, best, worst, metric, seed) if asked else None,
+        breakers=breakers,
         best=best.name,
         worst=worst.name,
         error=metric.name,
         level=level,
         comparison=comparison,
-        constant=is_constant(probability, outcome),
+        constant=is_constant(np.concatenate(list(predicted.values())), outcome),
         facts=facts,
-        run=run_facts(tables, trained, seed, n_bootstrap, started),
+        rows=pd.Series({t.name: len(t.y) for t in tables}),
+        run=run | {name: version(name) for name in ("numpy", "scikit-learn", "torch")},
     )
 
 
@@ -241,6 +242,18 @@ def find_references(
     return dict(given.predictors()), notes
 
 
+def _fit_oracle(train: Table | None, features: list[str]) -> Any:
+    """The linear reference on the features that are known to be stable."""
+    if train is None or not features:
+        raise InputError(
+            "stable_features names the columns of an oracle, which is fitted on train: pass both, "
+            "or neither."
+        )
+    if missing := [name for name in features if name not in train.X.columns]:
+        raise InputError(f"the oracle needs the stable features {missing}, which X lacks.")
+    return fit_references(train.X[features], train.y).predict_linear
+
+
 def _label_methods(
     name: str, model: Any, baselines: Mapping[str, Any], references: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -256,14 +269,10 @@ def _label_methods(
     return {name: model} | others
 
 
-def _check_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
+def _read_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
     """The training environment, checked; its features may be of any kind."""
     if isinstance(train, tuple) and not hasattr(train[0], "columns"):
         train = pd.DataFrame(np.asarray(train[0]), columns=like.X.columns), train[1]
-    try:
-        table = check_outcome(read_table(train, "train"))
-    except InputError as error:
-        name = getattr(train, "name", "train")
-        raise InputError(f"train ({name!r}) cannot be used: {error}") from None
-    check_columns(table, like.X.columns, f"environment {like.name!r}")
-    return table
+    found = check_outcome(read_table(train, "train"))
+    check_columns(found, like.X.columns, f"environment {like.name!r}")
+    return found

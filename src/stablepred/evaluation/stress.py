@@ -1,7 +1,5 @@
 """What breaks a model: a stress test on one table, and what differs between two environments."""
 
-import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,17 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from stablepred._extras import require
 from stablepred._random import RandomState, numpy_generator, root_seed
-from stablepred.evaluation.facts import ModelFacts, RunFacts, model_facts, run_facts
-from stablepred.evaluation.metrics import (
-    ErrorFunction,
-    Metric,
-    average_error,
-    check_interval,
-    percentiles,
-    stability_error,
-)
+from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, percentiles
 from stablepred.evaluation.predictions import (
     FloatArray,
     PlainTable,
@@ -31,8 +20,14 @@ from stablepred.evaluation.predictions import (
     read_table,
 )
 from stablepred.exceptions import InputError
+from stablepred.html.fragments import table
 from stablepred.preprocessing import Dichotomizer
-from stablepred.validation.environments import RATES, column_values, resampling_weights
+from stablepred.validation.environments import (
+    RATES,
+    check_rates,
+    column_values,
+    resampling_weights,
+)
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -54,8 +49,8 @@ class StressReport:
         Error on the table as it is.
     skipped : dict
         Features that could not be tested, with the reason.
-    error, level, facts, run : str, float, ModelFacts, RunFacts
-        Name of the error, level of its interval, and what is known of the model and of the run.
+    error, level : str, float
+        Name of the error and level of its interval.
     """
 
     errors: pd.DataFrame
@@ -63,16 +58,6 @@ class StressReport:
     skipped: dict[str, str]
     error: str
     level: float
-    facts: ModelFacts
-    run: RunFacts
-
-    def to_html(self, path: str | os.PathLike[str]) -> None:
-        """Write the report as one HTML file of aggregates, complete or not at all."""
-        require("matplotlib", "an HTML page")
-        from stablepred.html.page import write_page
-        from stablepred.html.pages import stress_page
-
-        write_page(stress_page(self), path)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per feature, the worst first."""
@@ -94,8 +79,6 @@ class StressReport:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        from stablepred.html.fragments import table
-
         return table(self.errors, str(self).splitlines()[-1])
 
 
@@ -146,8 +129,7 @@ def stress_test(
     Returns
     -------
     StressReport
-        Prints as a table; ``to_frame()`` gives one row per feature, the worst first;
-        ``to_html(path)`` writes the page.
+        Prints as a table; ``to_frame()`` gives one row per feature, the worst first.
 
     Examples
     --------
@@ -160,31 +142,26 @@ def stress_test(
     >>> stress_test(model, train.X[["S1", "V12"]], train.y).to_frame().index[0]
     'V12'
     """
-    started = time.perf_counter()
-    table, metric = check_outcome(read_table((X, y))), Metric.of(error)
+    data, metric = check_outcome(read_table((X, y))), Metric.of(error)
     seed = root_seed(random_state)
-    high = (table.y > (0 if is_binary([table]) else np.median(table.y))).astype(np.float64)
-    chosen = list(table.X.columns) if features is None else list(features)
-    unknown = [name for name in chosen if name not in table.X.columns]
+    high = (data.y > (0 if is_binary([data]) else np.median(data.y))).astype(np.float64)
+    chosen = list(data.X.columns) if features is None else list(features)
+    unknown = [name for name in chosen if name not in data.X.columns]
     if unknown or not chosen:
         raise InputError(
             f"features must name columns of X, but {unknown or 'none'} was asked for; the columns "
-            f"are {list(table.X.columns)}."
+            f"are {list(data.X.columns)}."
         )
     check_interval(level, n_bootstrap)
-    if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
-        raise InputError(
-            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
-        )
-    predicted = predict_outcomes(model, [table])[table.name]
+    check_rates(rates)
+    predicted = predict_outcomes(model, [data])[data.name]
 
     def error_at(chosen: IndexArray) -> float:
-        return float(metric.function(table.y[chosen], predicted[chosen]))
+        return float(metric.function(data.y[chosen], predicted[chosen]))
 
-    rows, skipped = {}, {}
+    found, skipped = {}, {}
     for name in chosen:
-        values = column_values(table.X[[name]], [0], [str(name)])
-        bits: FloatArray = Dichotomizer().fit_transform(values)[:, 0]
+        bits = _cut(data, name)
         shares = [bits[high == outcome].mean() for outcome in (0, 1)]
         if shares in ([0, 0], [1, 1]):
             skipped[str(name)] = "constant"
@@ -192,28 +169,34 @@ def stress_test(
             skipped[str(name)] = f"always {fixed[0][1]} where y = {fixed[0][0]}"
         else:
             rng = numpy_generator(seed, "stress", str(name))
-            rows[name] = _errors_at_rates(
-                error_at, bits, high, predicted, rates, level, n_bootstrap, rng
+            # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
+            order = np.lexsort((predicted, bits, high))
+            found[name] = _errors_at_rates(
+                error_at, bits, high, order, rates, level, n_bootstrap, rng
             )
-    if not rows:
+    if not found:
         raise InputError(f"no feature can be tested: {skipped}.")
-    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("feature")
+    frame = pd.DataFrame.from_dict(found, orient="index").rename_axis("feature")
     return StressReport(
         errors=frame.sort_values("worst", ascending=False, kind="stable"),
-        observed=metric.error(table, predicted),
+        observed=metric.error(data, predicted),
         skipped=skipped,
         error=metric.name,
         level=level,
-        facts=model_facts(model),
-        run=run_facts([table], None, seed, n_bootstrap, started),
     )
+
+
+def _cut(rows: Table, name: Any) -> FloatArray:
+    """A numeric feature as 0/1: above its mean or not."""
+    values = column_values(rows.X[[name]], [0], [str(name)])
+    return np.asarray(Dichotomizer().fit_transform(values)[:, 0])
 
 
 def _errors_at_rates(
     error_at: Callable[[IndexArray], float],
     bits: FloatArray,
     y: FloatArray,
-    predicted: FloatArray,
+    order: IndexArray,
     rates: Sequence[float],
     level: float,
     n_bootstrap: int,
@@ -222,22 +205,23 @@ def _errors_at_rates(
     """Errors on rows drawn so that ``bits`` agree with the 0/1 outcome at each rate."""
     weights = [resampling_weights(bits[:, None], y, r, least_share=0.0) for r in rates]
     effective = [w.sum() ** 2 / (w @ w) for w in weights]
-    # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
-    order = np.lexsort((predicted, bits, y))
     evenly = (np.arange(len(y)) + 0.5) / len(y)
-    errors = [error_at(order[_rows_at(evenly, w[order])]) for w in weights]
+    errors = np.array([error_at(order[_rows_at(evenly, w[order])]) for w in weights])
     k = int(np.argmax(errors))
     size, w = max(2, round(effective[k])), weights[k]
     draws = [error_at(_rows_at(rng.random(size), w)) for _ in range(n_bootstrap)]
-    ends = map(float, percentiles(np.array(draws), level))
-    return (
-        {"agreement": float((bits == y).mean())}
-        | {f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)}
-        | {"average": average_error(errors), "stability": stability_error(errors)}
-        | {"worst": errors[k]}
-        | dict(zip(("low", "high"), ends, strict=True))
-        | {"worst_rate": float(rates[k]), "effective_rows": float(min(effective))}
-    )
+    low, high = percentiles(np.array(draws), level)
+    return {
+        "agreement": float((bits == y).mean()),
+        **{f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)},
+        "average": errors.mean(),
+        "stability": errors.std(ddof=1),
+        "worst": errors[k],
+        "low": low,
+        "high": high,
+        "worst_rate": float(rates[k]),
+        "effective_rows": float(min(effective)),
+    }
 
 
 def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:
@@ -259,8 +243,8 @@ def rank_breakers(model: Any, best: Table, worst: Table, metric: Metric, seed: i
         for source in (worst, best):
             drawn = worst.X.copy()
             drawn[name] = _draw_given_outcome(source, worst, name, uniforms)
-            table = PlainTable(worst.name, drawn, worst.y)
-            errors.append(metric.error(table, predict_outcomes(model, [table])[worst.name]))
+            changed = PlainTable(worst.name, drawn, worst.y)
+            errors.append(metric.error(changed, predict_outcomes(model, [changed])[worst.name]))
         rows.append((name, _association(best, name), _association(worst, name), *errors))
     columns = ["feature", "association_best", "association_worst"]
     frame = pd.DataFrame(rows, columns=[*columns, "error_redrawn", "error_restored"])
@@ -288,14 +272,11 @@ def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatA
     return both.iloc[chosen].set_axis(worst.X.index)
 
 
-def _association(table: Table, name: Any) -> float:
+def _association(rows: Table, name: Any) -> float:
     """Mean of the outcome where the feature is high minus where it is low; NaN if constant."""
     try:
-        values = column_values(table.X[[name]], [0], [str(name)])
+        high = _cut(rows, name) == 1
     except (InputError, TypeError):  # not a number: the harm alone has to do
         return float("nan")
-    high = Dichotomizer().fit_transform(values)[:, 0] == 1
-    y = np.asarray(table.y)
-    if high.all() or not high.any():
-        return float("nan")
-    return float(y[high].mean() - y[~high].mean())
+    y = np.asarray(rows.y)
+    return float("nan") if high.all() or not high.any() else float(y[high].mean() - y[~high].mean())

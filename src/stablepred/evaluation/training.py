@@ -1,7 +1,6 @@
 """What is trained on and what is tested, from environments or pairs of X and y."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from stablepred._validation import read_labels
-from stablepred.evaluation.predictions import PlainTable, check_environments, list_tables
+from stablepred.evaluation.predictions import (
+    PlainTable,
+    check_columns,
+    check_environments,
+    list_tables,
+)
 from stablepred.exceptions import InputError
 
 
@@ -26,70 +30,57 @@ class Split:
 
 def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool) -> list[Split]:
     """One split, or one for every environment that is left out."""
-    if leave_one_out and tests is not None:
-        raise InputError("leave_one_out tests the environments of one list: leave tests= out.")
     trained = list_tables(train, "train")
+    if leave_one_out:
+        if tests is not None or environment is not None:
+            raise InputError(
+                "leave_one_out tests the environments of one list, which are the labels as well: "
+                "leave tests= out, and environment=."
+            )
+        parts = [([t for t in trained if t is not one], [one]) for one in trained]
+    else:
+        parts = [(trained[:1], trained[1:])]
     if tests is not None:
-        return _encode([(trained, list_tables(tests, "test"))], environment)
-    if len(trained) < 2:
+        parts = [(trained, list_tables(tests, "test"))]
+    elif len(trained) < 2:
         raise InputError(
             "there is nothing to test in. Pass tests=, or a list of two or more environments."
         )
-    if not leave_one_out:
-        return _encode([(trained[:1], trained[1:])], environment)
-    if environment is not None:
-        raise InputError("with leave_one_out the environments of the list are the labels.")
-    return _encode([([t for t in trained if t is not one], [one]) for one in trained], None)
+    return [_make_split(trained, tests, environment, len(parts) > 1) for trained, tests in parts]
 
 
-def _encode(
-    parts: Sequence[tuple[list[PlainTable], list[PlainTable]]], environment: Any
-) -> list[Split]:
+def _make_split(
+    trained: list[PlainTable], tests: list[PlainTable], environment: Any, left_out: bool
+) -> Split:
     """Check that all tables go together, and encode the outcome by what was seen in training."""
-    splits = []
-    for trained, tests in parts:
-        check_environments([*trained, *tests] if len(trained) > 1 else tests)
-        for table in tests:
-            if list(table.X.columns) != list(trained[0].X.columns):
-                raise InputError(
-                    f"environment {table.name!r} must have the columns of training, "
-                    f"{list(trained[0].X.columns)}, but has {list(table.X.columns)}."
-                )
-        y = np.concatenate([table.y for table in trained])
-        without = f" without environment {tests[0].name!r}" if len(parts) > 1 else ""
-        labels, classes = _environment_labels(trained, environment), _find_classes(y, without)
-        X = pd.concat([table.X for table in trained], ignore_index=True)
-        tables = [PlainTable(t.name, t.X, _encode_outcome(t.y, classes, t.name)) for t in tests]
-        y = _encode_outcome(y, classes, "training")
-        splits.append(Split(X, y, labels, tables, classes is None))
-    return splits
-
-
-def _environment_labels(trained: Sequence[PlainTable], given: Any) -> NDArray[Any] | None:
-    if given is None:
-        names, sizes = [t.name for t in trained], [len(t.y) for t in trained]
-        return np.repeat(names, sizes) if len(trained) > 1 else None
-    if len(trained) > 1:
-        raise InputError("several training environments have their names: leave environment= out.")
-    read_labels(given, "environment", len(trained[0].y))
-    return np.asarray(given)
-
-
-def _find_classes(y: NDArray[Any], without: str) -> NDArray[Any] | None:
-    """Both classes; None of a number."""
+    several = len(trained) > 1
+    check_environments([*trained, *tests] if several else tests)
+    check_columns(tests[0], trained[0].X.columns, "training")
+    if environment is not None:
+        if several:
+            raise InputError(
+                "several training environments have their names: leave environment= out."
+            )
+        read_labels(environment, "environment", len(trained[0]))
+        environment = np.asarray(environment)
+    elif several:
+        environment = np.repeat([t.name for t in trained], [len(t) for t in trained])
+    y = np.concatenate([table.y for table in trained])
     values = pd.unique(y)
     if len(values) < 2:
+        without = f" without environment {tests[0].name!r}" if left_out else ""
         raise InputError(
             f"the outcome is always {values[0]} in training{without}: there is nothing to learn."
         )
-    if len(values) == 2:
-        return np.unique(y)
-    if y.dtype.kind in "iuf":
-        return None
-    raise InputError(
-        f"the outcome must be a number or have two classes, but has {len(values)} different values "
-        f"(e.g. {list(map(str, values[:3]))})."
-    )
+    if len(values) > 2 and y.dtype.kind not in "iuf":
+        raise InputError(
+            f"the outcome must be a number or have two classes, but has {len(values)} different "
+            f"values (e.g. {list(map(str, values[:3]))})."
+        )
+    classes = np.unique(y) if len(values) == 2 else None
+    X = pd.concat([table.X for table in trained], ignore_index=True)
+    encoded = [replace(t, y=_encode_outcome(t.y, classes, t.name)) for t in tests]
+    return Split(X, _encode_outcome(y, classes, "training"), environment, encoded, classes is None)
 
 
 def _encode_outcome(y: NDArray[Any], classes: NDArray[Any] | None, name: str) -> NDArray[Any]:

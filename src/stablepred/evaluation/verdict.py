@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from stablepred._text import error_name, interval, join_words, label, number, percent, signed
-from stablepred.evaluation.comparison import LINEAR, Comparison, Difference, Interval
+from stablepred.evaluation.comparison import Comparison, Difference, Interval
 
 SMALL_SHARE = 0.05  # below this effective share a result rests on few rows
 NAMES = {"LR": "logistic regression", "ridge": "ridge regression", "constant": "a constant"}
@@ -25,15 +25,13 @@ def stability_verdict(
     errors, model = comparison.errors.iloc[0], label(comparison.errors.index[0])
     spread = f"{error_name(error)} of {model} lies between {number(errors.min())}"
     sentences = [f"Across {len(errors)} environments the {spread} and {number(errors.max())}"]
-    rivals = [d for d in comparison.differences if d.role not in ("oracle", "shrunk")]
+    rivals = [d for d in comparison.differences if d.role != "oracle"]
     better = [d for d in rivals if d.average.sign > 0 and d.is_everywhere]
     # The most accurate of those that are better everywhere, else of all that can be used.
     rival = max(better or rivals, key=lambda d: d.average.value, default=None)
     if rival is not None:
         sentences = [recommend(model, rival, error, level)]
-        beaten = rival.average.sign > 0 and rival.role in LINEAR  # pulled or not
-        without = ("oracle", "shrunk") if beaten else ("oracle",)
-        others = [d for d in comparison.differences if d.role not in without and d is not rival]
+        others = [d for d in rivals if d is not rival]
         names = [
             _name(d) for d in others if d.stability and d.average.sign == d.stability.sign == 1
         ]
@@ -103,8 +101,6 @@ def describe_worst(comparison: Comparison) -> str:
 
 
 def _name(difference: Difference) -> str:
-    if difference.role == "shrunk":
-        return difference.other.replace("LR", NAMES["LR"], 1)
     return NAMES.get(difference.role) or label(difference.other)
 
 

@@ -34,6 +34,7 @@ STYLE: dict[str, Any] = {
     "text.color": INK,
     "axes.labelcolor": QUIET,
     "xtick.color": QUIET,
+    "ytick.color": INK,
     "axes.edgecolor": QUIET,
     "grid.color": RULE,
     "axes.facecolor": PAGE,

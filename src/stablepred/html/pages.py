@@ -1,23 +1,40 @@
-"""The pages of stability reports and of stress tests."""
+"""The page of a stability report."""
 
-from functools import partial
-from typing import Any
+from itertools import product
 
 import pandas as pd
 
-from stablepred._text import error_name, interval, join_words, label, number, percent, signed
-from stablepred.evaluation.drop import DropReport
+from stablepred._text import (
+    count_noun,
+    error_name,
+    interval,
+    join_words,
+    label,
+    number,
+    percent,
+    signed,
+)
+from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evaluation.facts import ModelFacts
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
-from stablepred.evaluation.stress import StressReport
-from stablepred.evaluation.verdict import methods_title
-from stablepred.html.model import balance_section, run_section, variables_section
-from stablepred.html.page import Block, Format, Page, Section, make_figure, table_of
+from stablepred.evaluation.verdict import NAMES, methods_title
+from stablepred.html.page import Block, Format, Page, Section, Table, make_figure, table_of
 from stablepred.plotting.errors import EnvironmentErrorsDisplay
-from stablepred.plotting.rows import MOST_ROWS, QUIET, ROLES, Display, Marks, draw_rows
+from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
+from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 
 SLIGHT = 0.02  # harm below this share of the error is not worth a title
 VISIBLE = 0.001  # harm below this is not worth a mark
+HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
+MOST_NAMES = 15  # of one verdict in words; the table has all
+MEANINGS = {
+    "stable": "the evidence is that they bear on the outcome",
+    "undecided": "the evidence is too weak either way",
+    "noisy": "their tie to the outcome may not hold elsewhere",
+    "constant": "the same in every training row",
+}
+BESIDE = ("LR", "constant")
 PLAIN_WORDS = {
     "Average_Error": "Average error",
     "Stability_Error": "How much errors differ between groups",
@@ -25,40 +42,32 @@ PLAIN_WORDS = {
 }
 
 
-def stability_page(report: StabilityReport, drop: DropReport | None = None) -> Page:
-    """All that a stability report has to show, and what a change in loss comes from."""
+def stability_page(report: StabilityReport) -> Page:
+    """All that a stability report has to show."""
     facts = report.facts
     sections = [_errors_section(report), _methods_section(report)]
-    if drop is not None:
-        sections.append(_drop_section(drop))
     if facts.effects is not None:
-        sections.append(variables_section(facts, facts.effects))
+        sections.append(_variables_section(facts, facts.effects))
     if report.breakers is not None:
         sections.append(_breakers_section(report, report.breakers))
     if facts.balance is not None:
         sections.append(balance_section(facts.balance))
-    remarks = []
-    if report.breakers is None:
-        remarks.append("From predictions alone there is no answer to what breaks the model.")
-    if facts.converged is False:
-        remarks.append(f"{label(facts.name)} stopped before it converged.")
-    sections.append(run_section(facts, report.run, remarks))
+    sections.append(_run_section(report))
     # The numbers that stand out, in plain words, beside those of what is always at hand.
-    own, summary = report.errors["error"], report.comparison.summary()
-    names = {"LR": "logistic regression", "constant": "a constant"}
-    beside = {n: names[role] for n, role in report.comparison.roles.items() if role in names}
+    summary, roles = report.comparison.summary(), report.comparison.roles
     numbers = []
     for column, words in PLAIN_WORDS.items():
+        found = list(zip(roles.values(), summary[column], strict=True))  # the model comes first
         at = [f"in {label(report.worst)}"] * (column == "Worst_Error")
-        at += [f"{other} {number(float(summary[column].loc[n]))}" for n, other in beside.items()]
-        numbers.append((words, number(own[column]), ", ".join(at)))
+        at += [f"{NAMES[role]} {number(value)}" for role, value in found if role in BESIDE]
+        numbers.append((words, number(found[0][1]), ", ".join(at)))
     title = f"Stability report of {label(facts.name)}"
-    return Page(title, report.verdict, numbers, sections, report.run.made)
+    return Page(title, report.verdict, numbers, sections, report.run["made"])
 
 
 def _errors_section(report: StabilityReport) -> Section:
     """Errors per environment with intervals."""
-    own, errors, environments = report.errors, report.comparison.errors, report.run.environments
+    own, errors = report.errors, report.comparison.errors
     error, name, at = error_name(report.error), label(report.facts.name), report.errors["error"]
     figure = make_figure(
         lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
@@ -66,15 +75,18 @@ def _errors_section(report: StabilityReport) -> Section:
         f"The line through a mark is the {percent(report.level)} interval of {name} over the rows.",
         errors.shape[1],
     )
-    blank = [""] * len(SUMMARIES)
-    frame = pd.DataFrame(index=own.index.rename("environment"))
-    frame["rows"] = [*map("{:,}".format, environments["rows"]), *blank]
-    show, mean = (percent, "y\u00a0=\u00a01") if report.run.binary else (number, "mean of y")
-    frame[mean] = [*map(show, environments["positive"]), *blank]
-    frame["predicted"] = [*map(show, own["predicted"].dropna()), *blank]
-    frame[error] = at
-    frame[f"{report.level:.0%} interval"] = list(map(interval, own["low"], own["high"]))
-    table = table_of(frame, f"{error} of {name}", summary=len(SUMMARIES))
+    frame = pd.DataFrame(
+        {
+            "rows": report.rows,
+            "mean of y": own["observed"],
+            "predicted": own["predicted"],
+            error: at,
+            f"{report.level:.0%} interval": list(map(interval, own["low"], own["high"])),
+        },
+        index=own.index.rename("environment"),
+    )
+    formats: dict[str, Format] = {"rows": lambda rows: number(rows, 0)}
+    table = table_of(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))
     blocks: list[list[Block]] = [[figure, table]]
     if len(errors) > 1:
         blocks.append([table_of(errors.T.rename_axis("environment"), f"{error} of all methods")])
@@ -100,12 +112,7 @@ def _methods_section(report: StabilityReport) -> Section:
 
 def _about_methods(report: StabilityReport) -> list[str]:
     """What the references are, and what is missing."""
-    comparison, train = report.comparison, report.run.train
-    if "constant" not in comparison.roles.values():
-        return [
-            "The model keeps no references, and without the training environment (train=...) "
-            "there is no logistic regression and no constant to compare with."
-        ]
+    comparison = report.comparison
     meanings = {
         "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
         "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out "
@@ -114,8 +121,12 @@ def _about_methods(report: StabilityReport) -> list[str]:
         "oracle": "the oracle is the same kind of model on the features known to be stable",
     }
     known = [text for role, text in meanings.items() if role in comparison.roles.values()]
-    where = "the training rows" if train is None else label(train[0])
-    about = [f"All fitted on {where}: {'; '.join(known)}."]
+    if not known:
+        return [
+            "The model keeps no references, and without the training environment (train=...) "
+            "there is no logistic regression and no constant to compare with."
+        ]
+    about = [f"All fitted on the training rows: {'; '.join(known)}."]
     if comparison.line is not None:
         about.append(
             "Shrunk LR is the linear model pulled step by step to the constant: a method helps "
@@ -144,110 +155,123 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         f"outcome: once as it is there, once as it is in {there}, the best. Harm is what the error "
         "falls by from the one to the other."
     )
-    names = {"harm": "harm", "error_redrawn": "error, redrawn", "error_restored": "error, restored"}
-    names |= {"association_best": f"link in {there}", "association_worst": f"link in {here}"}
-    frame = breakers.set_index("feature")[list(names)].rename(columns=names)
+    columns = {
+        "harm": "harm",
+        "error_redrawn": "error, redrawn",
+        "error_restored": "error, restored",
+        "association_best": f"link in {there}",
+        "association_worst": f"link in {here}",
+    }
+    frame = breakers.set_index("feature")[list(columns)].rename(columns=columns)
     signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
     link = "Link: mean of the outcome where the feature is high minus where it is low"
     blocks: list[Block] = [table_of(frame, link, signs)]
     shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
     if not shown.empty:
-        rows, harm = list(shown["feature"]), shown["harm"].to_numpy()
+        names, harm = list(shown["feature"]), shown["harm"].to_numpy()
         marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
         caption = "Features, the most harmful first."
         if len(shown) < min(len(breakers), MOST_ROWS):
             caption += f" The others change the error by less than {VISIBLE}."
-        draw = partial(draw_rows, Display(), names=rows, series=marks, zero=True)
-        scale = f"harm ({error})"
-        drawn = make_figure(
-            lambda ax: draw(ax=ax, scale_name=scale), f"Harm by feature in {here}", caption
+        figure = make_figure(
+            lambda ax: draw_rows(Display(), ax, names, marks, f"harm ({error})", zero=True),
+            f"Harm by feature in {here}",
+            caption,
         )
-        blocks.insert(0, drawn)
+        blocks.insert(0, figure)
     return Section("breakers", "What breaks it", title, [text], [blocks])
 
 
-def _drop_section(report: DropReport) -> Section:
-    """What a loss comes from: X moving, or Y given X changing; the variables behind both."""
-    parts = report.parts[["loss"]].rename_axis("part").rename(columns={"loss": report.error})
-    ends = zip(report.parts["low"], report.parts["high"], strict=True)
-    parts[f"{percent(report.level)} interval"] = [interval(low, high) for low, high in ends]
-    parts["share"] = report.parts["share"]
-    formats: dict[str, Format] = {report.error: signed, "share": percent, "x loss": signed}
-    frame = report.variables.sort_values("moved", ascending=False, kind="stable")
-    frame = (
-        frame.head(MOST_ROWS).rename_axis("variable").rename(columns=lambda c: c.replace("_", " "))
+def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
+    """What the model uses, what it leaves out, and why; effects with intervals and verdicts."""
+    name, n = label(facts.name), count_noun(len(effects), "variable")
+    title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
+    if "used" in effects:
+        title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
+    text = [] if facts.decision is None else [str(facts.decision.reason)]
+    for used, verdict in product((True, False), MEANINGS if "used" in effects else ()):
+        found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
+        names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
+        meaning = f"{'Used' if used else 'Left out'}, called {verdict}: {MEANINGS[verdict]}"
+        text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
+    text.append(
+        "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
+        "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
     )
-    first, second = map(label, report.names)
-    text = (
-        "Both tables are weighted to the rows that they share. X moves: the loss changes between "
-        f"all rows and the shared ones. Y given X changes: it differs between {first} and {second} "
-        "on the shared ones. Moved: how well a variable alone tells the tables apart. Relation: "
-        "how far the slope of the model's residuals on it differs."
-    )
-    tables = [table_of(parts, "Parts of the loss", formats), table_of(frame, "Variables", formats)]
-    return Section("drop", "What it comes from", report.verdict, [text], [tables])
-
-
-# --- the page of a stress test ---
-
-
-def stress_page(report: StressReport) -> Page:
-    """All that a stress test has to show."""
-    name, top = label(report.errors.index[0]), report.errors.iloc[0]
-    error, model = error_name(report.error), label(report.facts.name)
-    verdict = (
-        f"The {error} of {model} is {number(report.observed)} as observed and rises to "
-        f"{number(top['worst'])} when {name} comes to agree with the outcome in "
-        f"{percent(top['worst_rate'])} of the rows."
-    )
-    numbers = [
-        ("As observed", number(report.observed), error),
-        ("Worst", number(top["worst"]), f"{name} at {percent(top['worst_rate'])}"),
-        ("Features tested", f"{len(report.errors):,}", f"{len(report.skipped):,} not tested"),
-    ]
-    sections = [_stress_section(report), run_section(report.facts, report.run, [])]
-    return Page(f"Stress test of {model}", verdict, numbers, sections, report.run.made)
-
-
-def _stress_section(report: StressReport) -> Section:
-    """Worst errors per feature."""
-    errors, error = report.errors.rename_axis("feature"), error_name(report.error)
-    agreement = f"it agrees with the outcome in {percent(errors['agreement'].iloc[0])} of the rows"
-    title = f"{label(errors.index[0], 60)} breaks it most; {agreement} now"
-    text = [
-        "Rows are resampled so that one feature at a time agrees with the outcome in a share r of "
-        "both classes, from against it to with it.",
-        *(f"{label(name)} was not tested: {why}." for name, why in report.skipped.items()),
-    ]
-    frame = pd.DataFrame(
-        {
-            "worst": errors["worst"],
-            "interval": list(map(interval, errors["low"], errors["high"])),
-            "at rate": errors["worst_rate"].map(percent),
-            "agreement now": errors["agreement"].map(percent),
-            "spread": errors["stability"],
-            "effective rows": errors["effective_rows"].map("{:,.0f}".format),
-        }
-    )
-    caption = f"Worst {error} per feature, and its spread over the rates"
-    by_rate = errors.filter(like="r=")
-    rates = table_of(by_rate, f"{error} by rate of agreement r")
-    top, shown = report.errors.head(MOST_ROWS), by_rate.head(MOST_ROWS)
-    series = [
-        Marks("largest error", top["worst"], ROLES["model"], top["low"], top["high"]),
-        Marks("smallest error", shown.min(axis=1), ("o", QUIET), hollow=True),
-    ]
-
-    def draw(ax: Any) -> Display:
-        ax.axvline(report.observed, color=QUIET, lw=1, ls=(0, (3, 3)))
-        return draw_rows(Display(), ax, list(top.index), series, error)
-
+    ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
+    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
+    for column in ("used", "verdict"):  # first the verdict, then whether it was followed
+        if column in frame:
+            frame.insert(0, column, frame.pop(column))
+    formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
+    formats["used"] = lambda value: "yes" if value else "no"
+    table = table_of(frame, "Effect, interval and evidence per variable", formats)
     figure = make_figure(
-        draw,
-        f"{error} by feature, the largest first",
-        f"The dashed line is the error as observed, {number(report.observed)}; the line through a "
-        f"mark is the {percent(report.level)} interval of the largest error.",
-        len(report.errors),
+        VariableEffectsDisplay(effects).plot,
+        "Effect of each variable with its interval",
+        "Effects with intervals, the largest first.",
+        len(effects),
     )
-    blocks: list[Block] = [figure, table_of(frame, caption)]
-    return Section("stress", "Stress", title, text, [blocks, [rates]])
+    rows: list[list[Block]] = [[figure, table]]
+    if facts.decision is not None:
+        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
+        rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
+    return Section("variables", "What it uses", title, [line for line in text if line], rows)
+
+
+def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns=lambda name: str(name).replace("_", " "))
+
+
+def balance_section(report: BalanceReport) -> Section:
+    """Imbalance before and after weighting, per treatment and of the worst pair."""
+    worst = report.worst_after
+    before, after = abs(report.worst_before.imbalance), abs(worst.imbalance)
+    verb = "lowers" if after < before else "raises"
+    if abs(after - before) <= HARDLY * before:
+        verb = "hardly changes"
+    change = f"{number(before)} before, {number(after)} after"
+    title = f"Weighting {verb} the worst imbalance: {change}"
+    text = [
+        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
+        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j. "
+        f"After weighting the worst is that of {label(worst.treatment)} on "
+        f"{label(worst.covariate)}.",
+        f"Under the weights {report.n_rows:,} rows are as precise as "
+        f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
+        f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
+    ]
+    figure = make_figure(
+        BalanceDisplay(report).plot,
+        "Imbalance per treatment before and after weighting",
+        "Largest absolute imbalance per treatment, largest before weighting first.",
+        len(report.after),
+    )
+    return Section("balance", "Balance", title, text, [[figure]])
+
+
+def _run_section(report: StabilityReport) -> Section:
+    """Model, settings and versions."""
+    facts, remarks = report.facts, []
+    if report.breakers is None:
+        remarks.append("From predictions alone there is no answer to what breaks the model.")
+    if facts.converged is False:
+        remarks.append(f"{label(facts.name)} stopped before it converged.")
+    entries = {"model": " → ".join(facts.steps)}
+    if facts.n_iter is not None:
+        state = {True: ", converged", False: ", not converged", None: ""}[facts.converged]
+        entries["fit"] = f"{count_noun(facts.n_iter, 'iteration')}{state}"
+    title = (
+        f"{label(facts.name)} on {count_noun(int(report.rows.sum()), 'row')} in "
+        f"{count_noun(len(report.rows), 'environment')}"
+    )
+    tables = {
+        "The run": entries | report.run,
+        f"Parameters of {label(facts.name)}": facts.parameters,
+    }
+    blocks = [
+        Table(caption, [], [(label(key), label(value, 120)) for key, value in found.items()])
+        for caption, found in tables.items()
+        if found
+    ]
+    return Section("run", "What was run", title, remarks, [blocks])

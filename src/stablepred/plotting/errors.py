@@ -1,28 +1,24 @@
 """Errors of one model or of several by environment."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from sklearn.base import is_regressor
 
 from stablepred._random import RandomState, root_seed
 from stablepred._text import error_name
 from stablepred.evaluation.comparison import REFERENCES
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.metrics import SUMMARIES, Metric, check_interval, percentiles
-from stablepred.evaluation.predictions import (
-    Environments,
-    check_environments,
-    predict_outcomes,
-)
+from stablepred.evaluation.predictions import Environments, check_environments, predict_outcomes
 from stablepred.evaluation.reports import StabilityReport
-from stablepred.exceptions import InputError
 from stablepred.plotting.rows import MOST_ROWS, Display, Marks, draw_rows, method_looks
 
 
+@dataclass(eq=False, repr=False)
 class EnvironmentErrorsDisplay(Display):
     """Errors by environment, one mark per model; the first model has intervals.
 
@@ -51,20 +47,12 @@ class EnvironmentErrorsDisplay(Display):
     'RMSE'
     """
 
-    def __init__(
-        self,
-        errors: pd.DataFrame,
-        *,
-        low: Any = None,
-        high: Any = None,
-        roles: Mapping[str, str] | None = None,
-        error: str = "rmse",
-    ) -> None:
-        self.errors = errors
-        self.low = low
-        self.high = high
-        self.roles = roles
-        self.error = error
+    errors: pd.DataFrame
+    _: KW_ONLY
+    low: Any = None
+    high: Any = None
+    roles: Mapping[str, str] | None = None
+    error: str = "rmse"
 
     @classmethod
     def from_estimator(cls, model: Any, environments: Environments, **options: Any) -> Self:
@@ -101,9 +89,6 @@ class EnvironmentErrorsDisplay(Display):
         """
         check_interval(level, n_bootstrap)
         metric, tables = Metric.of(error), check_environments(environments)
-        estimators = [model for model in models.values() if hasattr(model, "__sklearn_tags__")]
-        if error != "rmse" and any(map(is_regressor, estimators)):
-            raise InputError(f"a regressor has the error 'rmse', not {error!r}.")
         predicted = {str(name): predict_outcomes(model, tables) for name, model in models.items()}
         errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
         first = [next(iter(predicted.values()))]
@@ -122,10 +107,9 @@ class EnvironmentErrorsDisplay(Display):
 
     def plot(self, ax: Axes | None = None, *, n_environments: int = MOST_ROWS) -> Self:
         """Draw in the order given; of more, the environments where the first errs most."""
-        own = self.errors.iloc[0].to_numpy()
-        shown = np.arange(len(own))
-        if len(own) > n_environments:
-            shown = np.argsort(-own, kind="stable")[:n_environments]
+        shown = np.arange(self.errors.shape[1])
+        if len(shown) > n_environments:
+            shown = np.argsort(-self.errors.iloc[0].to_numpy(), kind="stable")[:n_environments]
         looks = method_looks(self.roles or dict.fromkeys(self.errors.index, "baseline"))
         errors = self.errors.to_numpy()[:, shown]
         series = [Marks(n, row, look) for (n, look), row in zip(looks.items(), errors, strict=True)]

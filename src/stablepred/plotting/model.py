@@ -1,5 +1,6 @@
 """Pictures of one fitted model: balance, effects, weights, and the price of stability."""
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from stablepred._text import MINUS, count_noun, join_words, percent
 from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred.evaluation.diagnostics import effective_share as share_of
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.price import stability_price
 from stablepred.exceptions import InputError
@@ -17,6 +19,7 @@ from stablepred.plotting.rows import BASELINES, MODEL, MOST_ROWS, QUIET, Display
 VERDICTS = {"stable": ("o", MODEL), "undecided": ("D", "#a67c0a"), "noisy": ("X", QUIET)}
 
 
+@dataclass(eq=False, repr=False)
 class BalanceDisplay(Display):
     """Largest absolute imbalance of each treatment, before and after weighting.
 
@@ -26,8 +29,7 @@ class BalanceDisplay(Display):
         ``balance_report_`` of a fitted model.
     """
 
-    def __init__(self, report: BalanceReport) -> None:
-        self.report = report
+    report: BalanceReport
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -53,6 +55,7 @@ class BalanceDisplay(Display):
         return draw_rows(self, ax, list(frame.index), series, name, zero=True)
 
 
+@dataclass(eq=False, repr=False)
 class VariableEffectsDisplay(Display):
     """Effect of every variable on the outcome, with its interval and the model's verdict.
 
@@ -62,8 +65,7 @@ class VariableEffectsDisplay(Display):
         Columns ``feature``, ``effect``, ``low``, ``high``, ``verdict``.
     """
 
-    def __init__(self, effects: pd.DataFrame) -> None:
-        self.effects = effects
+    effects: pd.DataFrame
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -116,14 +118,12 @@ class WeightsDisplay(Display):
         count: ArrayLike | None = None,
         effective_share: float | None = None,
     ) -> None:
-        given = np.asarray(weights, dtype=np.float64)
-        self.weights = given[given > 0]
-        if not len(self.weights):
+        w = np.asarray(weights, dtype=np.float64)
+        if not (w > 0).any():
             raise InputError("weights must have a positive value, but have none.")
-        rows = np.ones(len(given)) if count is None else np.asarray(count, dtype=np.float64)
-        self.count = rows[given > 0]
-        total, squares = self.count @ self.weights, self.count @ self.weights**2
-        self.effective_share = effective_share or total**2 / (self.count.sum() * squares)
+        rows = np.ones(len(w)) if count is None else np.asarray(count, dtype=np.float64)
+        self.weights, self.count = w[w > 0], rows[w > 0]
+        self.effective_share = share_of(w, rows) if effective_share is None else effective_share
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
@@ -134,10 +134,8 @@ class WeightsDisplay(Display):
                 f"{type(model).__name__} has neither sample_weight_ nor weights_. Fit a model with "
                 "balancing weights, for example GBRClassifier, or a GlobalBalancer."
             )
-        count = getattr(model, "row_count_", None)
-        return cls(weights, count=count, effective_share=model_facts(model).effective_share).plot(
-            ax
-        )
+        count, share = getattr(model, "row_count_", None), model_facts(model).effective_share
+        return cls(weights, count=count, effective_share=share).plot(ax)
 
     def plot(self, ax: Axes | None = None, *, bins: int = 40) -> Self:
         """Draw a histogram of the weights, scaled to mean one."""
@@ -151,6 +149,7 @@ class WeightsDisplay(Display):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class StabilityPriceDisplay(Display):
     """Error on training rows beside error in made environments, one variable less per row.
 
@@ -161,8 +160,7 @@ class StabilityPriceDisplay(Display):
         ``error_training``, ``error_made``.
     """
 
-    def __init__(self, table: pd.DataFrame) -> None:
-        self.table = table
+    table: pd.DataFrame
 
     @classmethod
     def from_estimator(

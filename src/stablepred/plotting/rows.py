@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from stablepred._text import label, labels
 
 MOST_ROWS = 40  # nobody reads more; a table holds the rest
-NAME_WIDTH = 22  # letters of a name in one line
+NAME_WIDTH = 26  # letters of a name; longer ones are cut in the middle
 
 Look = tuple[str, str]  # marker and colour; the colours stand out from white and from black
 MODEL, QUIET = "#2b73cf", "#7d8590"
@@ -85,14 +85,13 @@ def draw_rows(
     With ``joined`` a line runs through the marks of each series, with ``zero`` the scale holds 0.
     """
     size = float(mpl.rcParams["font.size"])
-    lines = [split_name(name) for name in labels(names, 2 * NAME_WIDTH - 4)]
     longest = max(len(marks.name) for marks in series)
     columns = 3 if longest <= 10 else 2 if longest <= 18 else 1  # of names side by side
     legend_rows = -(-len(series) // columns) if len(series) > 1 else 0
-    heights = np.array([0.7 + 1.1 * len(line) for line in lines])  # in letters
-    positions, bottom = np.cumsum(heights) - heights / 2, float(heights.sum())
-    ax = display._take_axes(ax, (bottom + 1.7 * legend_rows + 5) * size / 72)
-    ax.set(yticks=[], ylim=(bottom, 0))
+    ax = display._take_axes(ax, (1.8 * len(names) + 1.7 * legend_rows + 5) * size / 72)
+    positions = np.arange(len(names))
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_yticks(positions, labels(names, NAME_WIDTH), fontsize=size, parse_math=False)
     handles = []
     for depth, marks in enumerate(series):
         (marker, colour), order = marks.look, 3.0 - depth / len(series)
@@ -106,7 +105,6 @@ def draw_rows(
         style["mfc"] = mpl.rcParams["axes.facecolor"] if marks.hollow else colour
         style |= {"lw": 1, "ls": "-" if joined else "none", "zorder": order}
         handles += ax.plot(values, positions, **style)
-    _name_rows(ax, positions, lines, size)
     _set_scale(ax, scale_name, zero)
     if legend_rows:
         # Named afterwards: matplotlib leaves out names with an underscore in front.
@@ -117,37 +115,13 @@ def draw_rows(
     return display
 
 
-def split_name(name: object, width: int = NAME_WIDTH) -> list[str]:
-    """A name in at most two lines, split where a part of it ends; longer ones are cut."""
-    text = label(name, 2 * width - 4)
-    if len(text) <= width:
-        return [text]
-    for separators in ("= ", "_-:./"):
-        ends = (k + 1 for k, letter in enumerate(text) if letter in separators)
-        fitting = [k for k in ends if len(text) - width <= k <= width]
-        if fitting:
-            middle = min(fitting, key=lambda end: abs(end - len(text) / 2))
-            return [text[:middle].rstrip(), text[middle:]]
-    return [text[:width], text[width:]]
-
-
-def _name_rows(ax: Axes, positions: Any, names: Sequence[Sequence[str]], size: float) -> None:
-    """Names to the left of the axes, every line on its own so that all end at the axes."""
-    frames: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
-    look: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": size, "parse_math": False}
-    for y, lines in zip(positions, names, strict=True):
-        for k, line in enumerate(lines):
-            offset = (-0.6 * size, 1.1 * size * ((len(lines) - 1) / 2 - k))
-            ax.annotate(line, (0, y), offset, **frames, **look)
-
-
 def _set_scale(ax: Axes, name: str, zero: bool) -> None:
     """Few round numbers along the bottom, each with its grid line; zero stands out."""
     if zero:
         ax.axvline(0, color=QUIET, lw=1, ls=(0, (3, 3)), zorder=0.6)
     ax.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
     ax.ticklabel_format(axis="x", scilimits=(-3, 5), useOffset=False)
-    ax.tick_params(axis="x", length=0)
+    ax.tick_params(length=0)
     ax.grid(axis="x")
     ax.set_axisbelow(True)
     ax.spines[:].set_visible(False)

@@ -77,9 +77,8 @@ def search_adaptively(
         k: v if isinstance(v, kinds.BaseDistribution) else kinds.CategoricalDistribution(list(v))
         for k, v in grid.items()
     }
-    verbosity = optuna.logging.get_verbosity()
+    verbosity, errors = optuna.logging.get_verbosity(), []
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
-    errors = []
     try:
         study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
         for _ in range(n_iter):
@@ -100,16 +99,14 @@ def prepare(value: Any, seed: int) -> Any:
     """Copy an estimator, seed what has no seed, and drop its checkpoint: many would share it."""
     if not hasattr(value, "get_params") or isinstance(value, type):
         return value
-    model = clone(value)
-    for part in (model, *model.get_params().values()):
-        if "checkpoint" in getattr(part, "get_params", dict)():
-            part.set_params(checkpoint=None)
-    seeds = {
-        name: child_seed(seed, "estimator")
+    model, own = clone(value), {"random_state": child_seed(seed, "estimator"), "checkpoint": None}
+    changes = {
+        name: own[kind]
         for name, chosen in model.get_params().items()
-        if name.split("__")[-1] == "random_state" and chosen is None
+        if (kind := name.split("__")[-1]) == "checkpoint"
+        or (kind == "random_state" and chosen is None)
     }
-    return model.set_params(**seeds)
+    return model.set_params(**changes)
 
 
 def fit_arguments(model: Any, weight: FloatArray | None) -> dict[str, Any]:
@@ -145,8 +142,8 @@ class EnvironmentScorer:
             message = f"a candidate could not be scored:\n{format_exc()}"
             warnings.warn(message, StablepredWarning, stacklevel=2)
             predicted = [np.full(len(target), np.nan) for _, target, _ in environments]
-        constant = is_constant(np.concatenate(predicted), self.target)
-        scores = {"constant": float(constant), "share": effective_share(model)}
+        constant = float(is_constant(np.concatenate(predicted), self.target))
+        scores = {"constant": constant, "share": effective_share(model)}
         for name, (_, target, w), p in zip(self.names, environments, predicted, strict=True):
             scores[f"squares {name}"] = float(w @ (target - p) ** 2)
             scores[f"weight {name}"] = float(w.sum())
@@ -189,7 +186,7 @@ class EnvironmentScorer:
 
 def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
-    category: type[Warning]
+    category: type[Warning] = StablepredWarning
     if chosen["constant"]:
         category, advice = ConstantPredictionWarning, "towards less penalty"
         found = "predicts (nearly) the same probability for every row"
@@ -197,7 +194,7 @@ def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
         category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
         found = "has balancing weights that collapsed onto few rows"
     elif chosen["uninformative"]:
-        category, advice = StablepredWarning, "or try a balanced estimator"
+        advice = "or try a balanced estimator"
         found = (
             f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
             f" no better than a constant predictor ({constant_error:.3g})"

@@ -10,15 +10,13 @@ outcome; the base rate of the outcome stays as observed. Two ways to get there:
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
 from stablepred.exceptions import InputError
-from stablepred.preprocessing import Dichotomizer
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -34,6 +32,14 @@ CONSTANT_SPREAD = 0.01
 LEAST_SHARE = 0.3
 
 
+def check_rates(rates: Sequence[float]) -> None:
+    """Raise unless there are two rates or more, all inside (0, 1)."""
+    if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
+        raise InputError(
+            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
+        )
+
+
 def validation_environments(
     kind: str,
     x: FloatArray,
@@ -44,30 +50,20 @@ def validation_environments(
     sample_weight: FloatArray | None = None,
     rates: Sequence[float] = RATES,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Yield, for each rate, 0/1 features (n, p) and the weight of every row."""
+    """Yield, for each rate, features (n, p) and the weight of every row.
+
+    In redrawn columns that are not 0/1, values above and below the mean stand for 1 and 0.
+    """
     weight = np.ones(len(y)) if sample_weight is None else sample_weight
-    if kind == "redraw":
-        for changed in redrawn_environments(x, y, noisy, rng, rates):
-            yield changed, weight
-    else:
+    if kind == "resample":
         for rate in rates:
             yield x, weight * resampling_weights(x[:, noisy], y, rate, weight)
-
-
-def redrawn_environments(
-    x: FloatArray,
-    y: FloatArray,
-    noisy: BoolArray,
-    rng: np.random.Generator,
-    rates: Sequence[float] = RATES,
-) -> Iterator[FloatArray]:
-    """Yield, for each rate, ``x`` with its noisy columns tied to ``y`` (numbers by their mean)."""
+        return
     uniforms, above, below = draw_values(x[:, noisy], rng)
     for rate in rates:
         changed = x.copy()
-        agree = uniforms < rate
-        changed[:, noisy] = np.where(agree == (y[:, None] == 1), above, below)
-        yield changed
+        changed[:, noisy] = np.where((uniforms < rate) == (y[:, None] == 1), above, below)
+        yield changed, weight
 
 
 def draw_values(x: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, ...]:
@@ -147,46 +143,14 @@ def is_constant(probability: FloatArray, target: FloatArray) -> bool:
     return bool(np.std(probability) <= CONSTANT_SPREAD * np.std(target))
 
 
-@dataclass(frozen=True)
-class NoisyColumns:
-    """The noisy columns of a table, ordered by their content so that no draw depends on it."""
-
-    positions: IndexArray  # (k,) in the table
-    bits: FloatArray  # (n, k)
-    values: FloatArray  # (n, k)
-    others: FloatArray  # (n, k)
-
-    @classmethod
-    def of(
-        cls,
-        X: Any,
-        positions: IndexArray,
-        names: Sequence[str],
-        sample_weight: FloatArray | None,
-        rng: np.random.Generator,
-    ) -> Self:
-        """Cut the columns at their means; draw for every value one from the other side."""
-        values = column_values(X, positions, names)
-        order = by_content(values)
-        positions, values = positions[order], values[:, order]
-        if len(positions) == 0:
-            return cls(positions, values, values, values)
-        bits = Dichotomizer().fit_transform(values, sample_weight=sample_weight)
-        others = values.copy()
-        for new, old, above in zip(others.T, values.T, bits.T == 1, strict=True):
-            if above.any() and not above.all():  # else there is no other side
-                new[above] = rng.choice(old[~above], int(above.sum()))
-                new[~above] = rng.choice(old[above], int((~above).sum()))
-        return cls(positions, bits, values, others)
-
-    def take(self, rows: IndexArray) -> Self:
-        """Some of the rows."""
-        return type(self)(self.positions, self.bits[rows], self.values[rows], self.others[rows])
-
-    def changed(self, X: Any, bits: FloatArray) -> Any:
-        """The table with these 0/1 values: where a bit is as observed, so is the value."""
-        values = np.where(bits == self.bits, self.values, self.others)
-        return with_columns(X, self.positions, values)
+def draw_other_side(x: FloatArray, bits: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """For every value one from the other side of its column's cut, if there is any."""
+    others = x.copy()
+    for new, old, above in zip(others.T, x.T, bits.T == 1, strict=True):
+        if above.any() and not above.all():
+            new[above] = rng.choice(old[~above], int(above.sum()))
+            new[~above] = rng.choice(old[above], int((~above).sum()))
+    return others
 
 
 def column_values(
@@ -227,10 +191,6 @@ def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
         old = [X[X.columns[j]] for j in positions]
         new = [type(s)(s.name, v).cast(s.dtype) for s, v in zip(old, values.T, strict=True)]
         return X.with_columns(new)
-    if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):
-        # One kind of numbers: much faster as a whole.
-        block = with_columns(np.asarray(X), positions, values)
-        return type(X)(block, index=X.index, columns=X.columns)
     changed = X.copy()
     for j, v in zip(positions, values.T, strict=True):
         changed.isetitem(j, v.astype(X.dtypes.iloc[j]))

@@ -22,13 +22,15 @@ from stablepred._validation import (
 )
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import (
     FloatArray,
     IndexArray,
-    NoisyColumns,
     by_content,
     column_values,
+    draw_other_side,
     validation_environments,
+    with_columns,
 )
 
 # Features and weights of held-out rows -> features, 0/1 outcome and weights per environment.
@@ -37,44 +39,53 @@ Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows: features as given, outcome as given and as 0/1, sample weight if any."""
+    """Rows to train on: features and outcome as given, outcome as 0/1; weight and label if any."""
 
     X: Any
     y: NDArray[Any]
     target: FloatArray
-    weight: FloatArray | None
+    weight: FloatArray | None = None
+    environment: NDArray[Any] | None = None
 
     @classmethod
-    def read(cls, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> "Rows":
+    def read(
+        cls, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, environment: ArrayLike | None
+    ) -> "Rows":
         """Check the training table; its features are left to the estimator."""
         array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False)
         check_classification_targets(labels)
         weight = check_sample_weight(sample_weight, array)
-        classes, found = np.unique(labels), np.unique(labels[weight > 0])
+        if environment is not None:
+            codes, names = read_labels(environment, "environment", len(labels))
+            environment = np.array(names)[codes]
+        classes = np.unique(labels)
         if len(classes) > 2:
             raise InputError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(labels)}."
             )
-        check_two_classes(found)
+        check_two_classes(np.unique(labels[weight > 0]))
         X = X if hasattr(X, "columns") else array
         target = (labels == classes[1]).astype(np.float64)
-        return cls(X, labels, target, None if sample_weight is None else weight)
-
-    @property
-    def names(self) -> list[Any]:
-        """Names of the features; x0, x1, ... for an array, as scikit-learn numbers them."""
-        return list(getattr(self.X, "columns", [f"x{j}" for j in range(self.X.shape[1])]))
+        return cls(X, labels, target, None if sample_weight is None else weight, environment)
 
     @property
     def present(self) -> IndexArray:
         """Indices of the rows with a positive weight."""
         return np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight > 0)
 
+    @property
+    def names(self) -> list[Any]:
+        """Names of the features; x0, x1, ... for an array, as scikit-learn numbers them."""
+        return list(getattr(self.X, "columns", [f"x{j}" for j in range(self.X.shape[1])]))
+
     def take(self, rows: IndexArray) -> "Rows":
         """Select some of the rows."""
-        weight = None if self.weight is None else self.weight[rows]
-        return Rows(_safe_indexing(self.X, rows), self.y[rows], self.target[rows], weight)
+        weight, labels = (
+            None if own is None else own[rows] for own in (self.weight, self.environment)
+        )
+        X = _safe_indexing(self.X, rows)
+        return Rows(X, self.y[rows], self.target[rows], weight, labels)
 
 
 @dataclass(frozen=True)
@@ -90,20 +101,26 @@ def make_folds(
     whole: Rows, cv: Any, noisy: NDArray[np.bool_], kind: str, rates: Sequence[float], seed: int
 ) -> list[Fold]:
     """Split the rows; in the held-out ones, the noisy columns follow the outcome at every rate."""
-    rows = whole.take(whole.present)
-    rng = numpy_generator(seed, "values")
-    columns = NoisyColumns.of(rows.X, np.flatnonzero(noisy), rows.names, rows.weight, rng)
+    rows, positions = whole.take(whole.present), np.flatnonzero(noisy)
+    values = column_values(rows.X, positions, rows.names)
+    order = by_content(values)  # so that no draw depends on the order of the columns
+    positions, values = positions[order], values[:, order]
+    bits = others = values
+    if len(positions):
+        bits = Dichotomizer().fit_transform(values, sample_weight=rows.weight)
+        others = draw_other_side(values, bits, numpy_generator(seed, "values"))
+    every = np.ones(len(positions), dtype=bool)
 
     def change(test: IndexArray, number: int) -> Environments:
-        held, target = columns.take(test), rows.target[test]
-        every = np.ones(len(held.positions), dtype=bool)
+        held, target = bits[test], rows.target[test]
 
         def environments(X: Any, weight: FloatArray | None) -> Iterator[Any]:
             draws = np.random.default_rng(child_seed(seed, "redraw", number))
-            for bits, w in validation_environments(
-                kind, held.bits, target, every, draws, sample_weight=weight, rates=rates
+            for new, w in validation_environments(
+                kind, held, target, every, draws, sample_weight=weight, rates=rates
             ):
-                yield (X if bits is held.bits else held.changed(X, bits)), target, w
+                changed = np.where(new == held, values[test], others[test])
+                yield with_columns(X, positions, changed), target, w
 
         return environments
 
@@ -132,45 +149,42 @@ def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
     return [str(table.name) for table in tables], Fold(every, every, lambda X, weight: given)
 
 
-def leave_environments_out(labels: ArrayLike, whole: Rows) -> tuple[list[str], list[Fold]]:
+def leave_environments_out(rows: Rows) -> tuple[list[str], list[Fold]]:
     """Names of the training environments, and for each the fold that leaves it out."""
-    given, names = read_labels(labels, "environment", len(whole.y))
-    rows = whole.take(whole.present)
-    present, code = np.unique(given[whole.present], return_inverse=True)
-    found = [names[k] for k in present]
-    if len(found) < 2:
+    names, code = np.unique(np.asarray(rows.environment), return_inverse=True)
+    if len(names) < 2:
         raise InputError(
-            f"every row has the environment {found[0]!r}, so that none can be left out. Pass "
+            f"every row has the environment {str(names[0])!r}, so that none can be left out. Pass "
             "the labels of two or more, or none."
         )
 
-    def score_in(own: FloatArray, target: FloatArray, X: Any, weight: FloatArray | None) -> Any:
+    def score_in(k: int, target: FloatArray, X: Any, weight: FloatArray | None) -> Any:
         w = np.ones(len(target)) if weight is None else weight
-        return [(X, target, w * share) for share in own]  # held out are rows of one environment
+        return [(X, target, w * (j == k)) for j in range(len(names))]  # all rows are of one
 
     folds = []
-    for k, name in enumerate(found):
+    for k, name in enumerate(names):
         train, test = np.flatnonzero(code != k), np.flatnonzero(code == k)
         if np.ptp(rows.target[train]) == 0:
             raise InputError(
-                f"without the environment {name!r} the training rows have one class of y only. "
-                "Combine environments, or leave some of them out."
+                f"without the environment {str(name)!r} the training rows have one class of y "
+                "only. Combine environments, or leave some of them out."
             )
-        own = np.arange(len(found)) == k
-        folds.append(Fold(train, test, partial(score_in, own, rows.target[test])))
-    return found, folds
+        folds.append(Fold(train, test, partial(score_in, k, rows.target[test])))
+    return names.tolist(), folds
 
 
-def split(rows: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArray]]:
+def split(whole: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArray]]:
     """Splits as indices among the rows present; a splitter, or a list of splits, has all rows."""
-    present = rows.present
+    present = whole.present
     if not isinstance(cv, Integral):
-        among = np.full(len(rows.y), -1)
+        among = np.full(len(whole.y), -1)
         among[present] = np.arange(len(present))
-        for train, test in check_cv(cv, rows.y, classifier=True).split(rows.X, rows.y):
-            yield among[train][among[train] >= 0], among[test][among[test] >= 0]
+        for parts in check_cv(cv, whole.y, classifier=True).split(whole.X, whole.y):
+            train, test = (among[part][among[part] >= 0] for part in parts)
+            yield train, test
         return
-    target = rows.target[present]
+    target = whole.target[present]
     smaller = int(min(target.sum(), (1 - target).sum()))
     n_folds = min(int(cv), smaller)
     if n_folds < 2:
@@ -179,7 +193,7 @@ def split(rows: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexArr
             f"class has n_samples={smaller}. Raise cv, pass more rows, or pass environments=."
         )
     splitter = StratifiedKFold(n_folds, shuffle=True, random_state=child_seed(seed, "folds"))
-    yield from splitter.split(present, target)
+    yield from splitter.split(target, target)
 
 
 def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
@@ -205,7 +219,8 @@ def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
         warnings.simplefilter("ignore", StablepredWarning)
         judge.fit(x[:, order], rows.target, sample_weight=rows.weight)
     mask = np.empty(len(order), dtype=bool)
-    mask[order] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
+    mask[order] = ~judge.stable_features_
+    mask &= np.ptp(x, axis=0) > 0
     if mask.all() or not mask.any():
         warn_user(
             f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "
@@ -224,8 +239,7 @@ def select_noisy(chosen: Any, names: Sequence[Any]) -> NDArray[np.bool_]:
         mask = np.array(listed, dtype=bool)
     else:
         index = {name: j for j, name in enumerate(names)} | {j: j for j in range(len(names))}
-        unknown = booleans + [item for item in listed if item not in index]
-        if unknown:
+        if unknown := booleans + [item for item in listed if item not in index]:
             raise InputError(
                 f"noisy_features names {unknown[0]!r}, but the features are {list(names)}. "
                 "Booleans must be one per feature."

@@ -13,19 +13,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from stablepred._random import RandomState, root_seed
+from stablepred._validation import atomic
 from stablepred.exceptions import InputError
-from stablepred.validation import candidates
-from stablepred.validation.environments import CRITERIA, KINDS, RATES, is_constant
-from stablepred.validation.folds import (
-    Fold,
-    Rows,
-    constant_error,
-    find_noisy,
-    leave_environments_out,
-    make_folds,
-    select_noisy,
-    use_environments,
-)
+from stablepred.validation import candidates, folds
+from stablepred.validation.environments import CRITERIA, KINDS, RATES, check_rates, is_constant
 
 
 @dataclass(eq=False, repr=False)
@@ -141,6 +132,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     random_state: RandomState = None
     verbose: int = 0
 
+    @atomic
     def fit(
         self,
         X: Any,
@@ -165,19 +157,19 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         """
         self._check_parameters()
         seed = root_seed(self.random_state)
-        whole = Rows.read(X, y, sample_weight)
+        whole = folds.Rows.read(X, y, sample_weight, environment)
         rows = whole.take(whole.present)
-        noisy, names, folds = self._make_folds(whole, rows, environment, seed)
-        constant = constant_error(folds, rows)
+        noisy, names, parts = self._make_folds(whole, rows, seed)
+        constant = folds.constant_error(parts, rows)
         scorer = candidates.EnvironmentScorer(
-            names, folds, rows.target, constant, self.criterion, self.stability_weight
+            names, parts, rows.target, constant, self.criterion, self.stability_weight
         )
         search = candidates.CandidateSearch(
             candidates.prepare(self.estimator, seed),
             self.param_grid,
             scoring=scorer,
             refit=self.refit and (lambda all_: scorer.summarize(all_)["rank_test_score"].argmin()),
-            cv=[(fold.train, fold.test) for fold in folds],
+            cv=[(fold.train, fold.test) for fold in parts],
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
@@ -195,8 +187,6 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         if self.refit and not chosen["constant"]:
             fitted = candidates.positive_probability(search.best_estimator_, rows.X)
             chosen["constant"] = is_constant(fitted, rows.target)
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
         candidates.warn_of_doubt(chosen, constant)
         return self
@@ -210,24 +200,21 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             )
         if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
             raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
-        if len(self.rates) < 2 or not all(0 < rate < 1 for rate in self.rates):
-            raise InputError(
-                f"rates must be two or more numbers strictly between 0 and 1, not {self.rates!r}."
-            )
+        check_rates(self.rates)
 
     def _make_folds(
-        self, whole: Rows, rows: Rows, environment: ArrayLike | None, seed: int
-    ) -> tuple[Any, list[str], list[Fold]]:
+        self, whole: folds.Rows, rows: folds.Rows, seed: int
+    ) -> tuple[Any, list[str], list[folds.Fold]]:
         """Which features are noisy, the environments' names, and the folds."""
-        if environment is not None:
+        if rows.environment is not None:
             if self.environments is not None:
                 raise InputError(
                     "environment= leaves training environments out, and environments= brings "
                     "others to validate in. Pass one of them."
                 )
-            return None, *leave_environments_out(environment, whole)
+            return None, *folds.leave_environments_out(rows)
         if self.environments is not None:
-            names, fold = use_environments(self.environments, rows)
+            names, fold = folds.use_environments(self.environments, rows)
             if self.criterion == "score" and len(names) < 2:
                 raise InputError(
                     "criterion='score' compares environments, but environments= has a single one. "
@@ -235,9 +222,11 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
                 )
             return None, names, [fold]
         named = self.noisy_features
-        noisy = find_noisy(rows, seed) if named is None else select_noisy(named, rows.names)
-        folds = make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
-        return noisy, [f"r={rate:g}" for rate in self.rates], folds
+        noisy = (
+            folds.find_noisy(rows, seed) if named is None else folds.select_noisy(named, rows.names)
+        )
+        parts = folds.make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
+        return noisy, [f"r={rate:g}" for rate in self.rates], parts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
