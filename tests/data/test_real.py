@@ -1,6 +1,8 @@
 import gzip
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -9,6 +11,7 @@ from stablepred.exceptions import InputError
 from stablepred.tables import datasets as real
 
 WITH_FILES = [name for name, source in DATASETS.items() if source.files]
+AT_OPENML = [name for name, source in DATASETS.items() if source.openml_id]
 
 # A few columns of every set, with a few rows: what a column of each kind may hold.
 ROWS = 12
@@ -82,15 +85,33 @@ def elsewhere(monkeypatch, tmp_path):
     monkeypatch.delenv("STABLEPRED_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
+    def unreachable(**options):
+        raise OSError("no network in tests")
+
+    monkeypatch.setattr(real, "fetch_openml", unreachable)
+
+
+def openml_answer(text, name):
+    """The table as OpenML gives it: other names, nominal columns, NaN for missing values."""
+    frame = text.replace("?", np.nan)
+    for column in frame:
+        numeric = frame[column].str.fullmatch("[0-9]+").all()
+        frame[column] = frame[column].astype(int if numeric else "category")
+    if name == "bank":
+        frame["y"] = frame["y"].cat.rename_categories({"no": "1", "yes": "2"})
+    names = [f"V{k}" for k in range(frame.shape[1])] if DATASETS[name].names else frame.columns
+    return frame.set_axis(names, axis=1)
+
 
 # --- what they are ---
 
 
 def test_the_registry_says_what_can_be_loaded_and_from_where():
-    for source in DATASETS.values():
+    for name, source in DATASETS.items():
         assert source.title
         assert source.citation.count("doi:10.24432/") == 1
         assert source.licence == "CC BY 4.0"
+        assert (source.openml_id is None) == (name in ("bank-additional", "breast-cancer"))
         if source.names:
             assert source.columns == len(set(source.names))
             assert {source.outcome, *source.categories, *source.dropped} <= set(source.names)
@@ -194,12 +215,55 @@ def test_the_folder_of_the_variable_comes_before_the_cache(small, tmp_path, monk
     assert load_dataset("credit").frame["AGE"].unique().tolist() == [30]
 
 
+@pytest.mark.parametrize("name", AT_OPENML)
+def test_openml_gives_the_same_table_under_other_names(name, small, tmp_path, monkeypatch):
+    text = small_table(name)
+    asked = []
+
+    def fetch(**options):
+        asked.append(options)
+        return SimpleNamespace(frame=openml_answer(text, name))
+
+    monkeypatch.setattr(real, "fetch_openml", fetch)
+    fetched = load_dataset(name).frame
+    written(text, name, tmp_path)
+    pd.testing.assert_frame_equal(fetched, load_dataset(name, tmp_path).frame)
+    assert [options["data_id"] for options in asked] == [DATASETS[name].openml_id]
+    assert asked[0]["data_home"] == str(tmp_path / "cache" / "stablepred")
+
+
+def test_without_network_the_file_to_supply_is_named():
+    with pytest.raises(InputError, match=r"1461.*no network in tests.*Put bank-full\.csv"):
+        load_dataset("bank")
+
+
+def test_a_set_that_openml_lacks_names_the_file_to_supply():
+    with pytest.raises(
+        InputError, match=r"OpenML does not have it.*bank-additional-full\.csv.*10\.24432/C5K306"
+    ):
+        load_dataset("bank-additional")
+
+
+def test_an_openml_table_that_changed_is_refused(small, monkeypatch):
+    answer = openml_answer(small_table("bank"), "bank").drop(columns="V3")
+    monkeypatch.setattr(real, "fetch_openml", lambda **options: SimpleNamespace(frame=answer))
+    with pytest.raises(
+        InputError, match="data set 1461 has 12 rows and 16 columns where 12 and 17"
+    ):
+        load_dataset("bank")
+
+
 # --- what is wrong with a file ---
 
 
 def test_a_path_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"put bank-full.csv, plain or with .gz, into .*nowhere"):
+    with pytest.raises(InputError, match=r"no files of .bank. in .*nowhere"):
         load_dataset("bank", tmp_path / "nowhere")
+
+
+def test_a_folder_without_the_files_is_told_their_names(tmp_path):
+    with pytest.raises(InputError, match=r"needs adult\.data and adult\.test"):
+        load_dataset("adult", tmp_path)
 
 
 @pytest.mark.parametrize(("name", "column"), [("bank", "job"), ("diabetes", "patient_nbr")])
@@ -287,3 +351,12 @@ def test_the_published_file_is_accepted(name, data_folder):
 def test_the_calls_of_the_bank_run_from_2008_to_2010(data_folder):
     frame = load_dataset("bank", data_folder).frame
     assert frame["year"].value_counts().to_dict() == {2008: 27_729, 2009: 14_862, 2010: 2_620}
+
+
+@pytest.mark.parametrize("name", ["adult"])
+def test_openml_names_fit_the_published_file(name, data_folder, monkeypatch):
+    source = DATASETS[name]
+    text = real._read_files(real._find_files(name, source, data_folder), source)
+    answer = SimpleNamespace(frame=openml_answer(text, name))
+    monkeypatch.setattr(real, "fetch_openml", lambda **options: answer)
+    pd.testing.assert_frame_equal(load_dataset(name).frame, load_dataset(name, data_folder).frame)

@@ -30,8 +30,6 @@ def reproduce(
 
     Example: stablepred reproduce tuning-study --seeds 3
     """
-    from stablepred.io.atomic import check_writable
-
     catalogue = _import_catalogue()
     known = f"The studies are: {', '.join(catalogue.NAMES)}; one panel as figure-4e."
     unknown = [repr(name) for name in names or [] if not catalogue.is_study(name)]
@@ -51,8 +49,14 @@ def reproduce(
     for name in dict.fromkeys(names):
         command = shlex.join(["stablepred", "reproduce", name, *flags])
         study = catalogue.find_study(name, seeds_in_use, quick=quick, tuned=tuned, command=command)
-        (folder / study.folder).mkdir(parents=True, exist_ok=True)  # before anything is run
-        check_writable(folder / study.folder)
+        try:  # before anything is run
+            (folder / study.folder).mkdir(parents=True, exist_ok=True)
+            (folder / study.folder / "records.jsonl").open("a").close()
+        except OSError as error:
+            raise options.UsageError(
+                f"cannot write to {folder / study.folder}: {error.strerror}. Choose another folder "
+                "with --output."
+            ) from None
         studies.append(study)
     for study in studies:
         for path in study.reproduce(folder / study.folder, jobs):

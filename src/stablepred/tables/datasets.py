@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import fetch_openml, load_breast_cancer
 
 from stablepred.exceptions import InputError
 
@@ -37,6 +37,7 @@ class Source:
     separator: str = ","
     names: tuple[str, ...] = ()
     header: bool = True
+    openml_id: int | None = None
     licence: str = "CC BY 4.0"
 
 
@@ -87,7 +88,7 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
         ``stablepred.data.DATASETS`` says what they are.
     path : path-like, optional
         The file, plain or with ``.gz``, or its folder. Without it the folder in
-        ``STABLEPRED_DATA`` is searched, then ``stablepred`` in ``~/.cache``.
+        ``STABLEPRED_DATA`` is searched, then the cache; else it is downloaded from OpenML.
 
     Returns
     -------
@@ -108,34 +109,35 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
         frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": source.outcome})
     else:
         files = _find_files(name, source, None if path is None else Path(path))
-        frame = _read_files(files, source)
+        frame = _read_files(files, source) if files else _fetch(name, source)
     frame = _prepare(frame.apply(_type, args=(source,))).drop(columns=list(source.dropped))
     return Dataset(frame, source.outcome, source.environments, source.citation, source.licence)
 
 
 def cache_folder() -> Path:
-    """Where files are looked for: ``stablepred`` in ~/.cache."""
+    """Where files are looked for and OpenML's answers are kept: ``stablepred`` in ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "stablepred")
 
 
 def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
-    """The files in the first folder that has them all."""
-    if path is not None:
-        folders = [path.parent if path.is_file() else path]  # other files are beside it
-        if path.is_file() and len(source.files) == 1:
-            return [path]
-    else:
+    """The files in the first folder that has them; none where OpenML is to be asked."""
+    if path is None:
         named = os.environ.get(FOLDER_VARIABLE)
         folders = [*([Path(named)] if named else []), cache_folder()]
+    elif path.is_file() and len(source.files) == 1:
+        return [path]
+    else:
+        folders = [path.parent if path.is_file() else path]  # the other files are beside it
     for folder in folders:
         places = [[folder / (file + ending) for ending in ENDINGS] for file in source.files]
         found = [[place for place in each if place.is_file()] for each in places]
         if all(found):
             return [each[0] for each in found]
+    if path is None:
+        return []
     raise InputError(
-        f"the files of {name!r} were not found: put {' and '.join(source.files)}, plain or with "
-        f".gz, into {str(folders[-1])!r}, or into the folder that {FOLDER_VARIABLE} names, or pass "
-        f"the path. Source: {source.citation}"
+        f"there are no files of {name!r} in {str(folders[0])!r}: it needs "
+        f"{' and '.join(source.files)}, plain or with .gz."
     )
 
 
@@ -152,11 +154,7 @@ def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
         except (OSError, EOFError, ValueError, zlib.error) as error:
             raise InputError(f"the file {str(file)!r} cannot be read: {error}") from error
     frame, where = pd.concat(parts, ignore_index=True), " and ".join(map(str, files))
-    if frame.shape != (source.rows, source.columns):
-        raise InputError(
-            f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns where {source.rows} "
-            f"and {source.columns}, in a file separated by {source.separator!r}, are expected."
-        )
+    _check_shape(frame, source, where)
     if not source.header:
         return frame.set_axis(list(source.names), axis=1)
     needed = source.names or (source.outcome, *source.categories, *source.dropped)
@@ -164,6 +162,35 @@ def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
     if missing:
         raise InputError(f"{where} lacks the columns {missing}; it has {list(frame.columns)}.")
     return frame[list(source.names)] if source.names else frame
+
+
+def _fetch(name: str, source: Source) -> pd.DataFrame:
+    """Ask OpenML, or say which file to supply."""
+    advice = (
+        f"Put {' and '.join(source.files)} (plain or with .gz) into {str(cache_folder())!r}, or "
+        f"into the folder that {FOLDER_VARIABLE} names, or pass its path. Source: {source.citation}"
+    )
+    number = source.openml_id
+    if number is None:
+        raise InputError(f"no file of {name!r} was found, and OpenML does not have it. {advice}")
+    try:
+        frame = fetch_openml(data_id=number, as_frame=True, data_home=str(cache_folder())).frame
+    except OSError as error:
+        raise InputError(
+            f"no file of {name!r} was found, and OpenML (data set {number}) could not be reached: "
+            f"{error}. {advice}"
+        ) from error
+    _check_shape(frame, source, f"OpenML's data set {number}")
+    return frame.set_axis(list(source.names or frame.columns), axis=1)
+
+
+def _check_shape(frame: pd.DataFrame, source: Source, where: str) -> None:
+    """Raise unless the table has as many rows and columns as the published one."""
+    if frame.shape != (source.rows, source.columns):
+        raise InputError(
+            f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns where {source.rows} "
+            f"and {source.columns}, in a file separated by {source.separator!r}, are expected."
+        )
 
 
 def _type(column: pd.Series, source: Source) -> pd.Series:
