@@ -10,7 +10,7 @@ from studies.paper import page, panels, tuned
 from studies.paper.bars import bars_table, tuned_bars
 from studies.paper.claims import LIBRARY, claims_table, join_trends
 from studies.paper.definitions import EVERYTHING, FIGURES, named_figures
-from studies.paper.figures import TUNED_SEEDS, Figure
+from studies.paper.figures import Figure
 from studies.paper.panels import Panel
 from studies.paper.pictures import draw
 from studies.paper.tables import (
@@ -79,10 +79,10 @@ class PaperStudy(Study):
             tables["trends"] = trends
         searched = [panel for panel in self.panels if panel.tuned]
         if self.tuned and searched:
-            seeds = self.seeds[:TUNED_SEEDS]
-            tables["tuned"] = tuned_table(searched, seeds, records)
-            lines = {panel.name: mean_line(panel, seeds, records) for panel in searched}
-            asked = tuned_bars(tuned_runs(searched, seeds, records), lines)
+            tables["tuned"] = tuned_table(searched, self.seeds, records)
+            first = [panel for panel in searched if panel.name.startswith("figure-4")]
+            lines = {p.name: mean_line(p, self.seeds[: p.tuned], records) for p in first}
+            asked = tuned_bars(tuned_runs(first, self.seeds, records), lines)
             tables["bars"] = pd.concat([tables["bars"], asked], ignore_index=True)
         return tables
 

@@ -71,8 +71,9 @@ class Panel:
         Whether the columns stand in a random order, another one for every seed.
     keeps_encoder : bool
         Whether records keep the encoder's first matrix.
-    tuned : bool
-        Whether the methods are also tuned there; not part of what is run.
+    tuned : int
+        Seeds, of those asked for the first, with which the methods are also tuned there; not part
+        of what is run.
     small : bool
         Whether this is the small version of a panel; not part of what is run.
     most_seeds : int
@@ -87,7 +88,7 @@ class Panel:
     test_rows: int = 10_000
     permuted: bool = False
     keeps_encoder: bool = False
-    tuned: bool = False
+    tuned: int = 0
     small: bool = False
     most_seeds: int = 1000
 

@@ -266,7 +266,7 @@ def tuned_runs(panels: Iterable[Panel], seeds: Sequence[int], records: Records) 
     """One row per search: panel, seed, method, and the errors of what it chose."""
     rows = []
     for panel in panels:
-        for seed in seeds:
+        for seed in seeds[: panel.tuned]:
             for method in GRIDS:
                 found = records[tuned_definition(panel, seed, method)]
                 errors = {error: found[error] for error in ERRORS}
@@ -282,24 +282,25 @@ def tuned_table(panels: Iterable[Panel], seeds: Sequence[int], records: Records)
     """
     rows = []
     for panel in panels:
+        own = seeds[: panel.tuned]
         for method in GRIDS:
-            tuned = [records[tuned_definition(panel, seed, method)] for seed in seeds]
-            default = [records[run_definition(panel, seed, method)] for seed in seeds]
+            tuned = [records[tuned_definition(panel, seed, method)] for seed in own]
+            default = [records[run_definition(panel, seed, method)] for seed in own]
             ways = {
                 "default": default,
                 "tuned": tuned,
                 "hindsight": [result["hindsight"] for result in tuned],
             }
-            row = describe(panel) | {"method": method, "seeds": len(seeds)}
+            row = describe(panel) | {"method": method, "seeds": len(own)}
             for error, title in ERRORS.items():
                 for way, results in ways.items():
                     row[f"{title} {way}"] = float(np.mean([r[error] for r in results]))
             shares = [r["effective_share"] for r in tuned if r["effective_share"] is not None]
             row["effective share"] = float(np.mean(shares)) if shares else float("nan")
             first = [min(map(_criterion, r["candidates"])) for r in tuned]
-            constants = [records[references_definition(panel, s)][CONSTANT] for s in seeds]
+            constants = [records[references_definition(panel, s)][CONSTANT] for s in own]
             pairs = zip(constants, first, strict=True)
-            row["constant first"] = sum(_criterion(own) < best for own, best in pairs)
+            row["constant first"] = sum(_criterion(one) < best for one, best in pairs)
             params = Counter(str(result["params"]) for result in tuned)
             rows.append(row | {"chosen": "; ".join(f"{k}× {v}" for v, k in params.items())})
     return pd.DataFrame(rows)
