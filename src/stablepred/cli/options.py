@@ -54,7 +54,7 @@ HELP = {
     "reproduce seeds": "Number of seeds: 10, or 2 with --quick.",
     "reproduce first_seed": "First seed; those of the published tables start at 1000.",
     "reproduce quick": "A small version, to see that it runs.",
-    "reproduce tuned": "Also tune the methods: figure 4, and on three seeds the worlds of 2,000 rows.",
+    "reproduce tuned": "Also tune the methods: figure 4, and on three seeds worlds of 2000 rows.",
     "reproduce jobs": "Number of processes.",
     "reproduce output": "Folder for records, tables and figures: results, or results/quick.",
     "weights target": "Outcome column, which is not to be balanced.",

@@ -8,11 +8,12 @@ the weights have balanced every feature against all others, only stable features
 feature is called stable if the interval of its effect excludes zero.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from scipy.stats import norm
 from torch import Tensor
 
 from stablepred._random import numpy_generator
@@ -52,6 +53,38 @@ class WeightedEffect:
         draws = np.concatenate([weighted_effects(x, y, v, shards) for v in drawn])
         low, high = np.nanquantile(draws, [0.025, 0.975], axis=0)
         return Scores(effect, draws.std(axis=0), low, high, (low > 0) | (high < 0))
+
+
+@dataclass(frozen=True)
+class EffectOfVariables:
+    """The effect of every variable of a table: of a category, that of its clearest level.
+
+    ``columns`` is the sample with a column for each level. The interval of a category of k levels
+    is that of the level with 1 - .05 / k, since the clearest of several was chosen.
+    """
+
+    effect: WeightedEffect
+    columns: Sample
+    name: ClassVar[str] = "effect"
+
+    def __call__(self, sample: Sample, w: Tensor) -> Scores:
+        """Effects of the variables, which are the columns of ``sample``."""
+        columns = replace(self.columns, y=sample.y)
+        found = self.effect(columns, w)
+        levels = ((columns.features == 0) | (columns.features == 1)).all(0).cpu().numpy()
+        clearest = np.zeros(sample.n_features, dtype=np.intp)
+        low, high = (np.zeros(sample.n_features) for _ in range(2))
+        for k, one in enumerate(sample.origin.columns):
+            own = np.flatnonzero(columns.groups == one)
+            if not levels[own].all():  # a number, and perhaps whether it is missing
+                own = own[~levels[own]]
+            j = clearest[k] = own[np.argmax(np.abs(found.score[own]) / (found.error[own] + 1e-12))]
+            low[k], high[k] = found.low[j], found.high[j]
+            if len(own) > 1:
+                wide = norm.isf(0.025 / len(own)) * found.error[j]
+                low[k], high[k] = found.score[j] - wide, found.score[j] + wide
+        stable = (low > 0) | (high < 0)
+        return Scores(found.score[clearest], found.error[clearest], low, high, stable)
 
 
 def weighted_effects(x: Any, y: Any, v: Any, shards: Local = LOCAL) -> FloatArray:
