@@ -34,8 +34,8 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.dgbr import DGBRClassifier as DGBRClassifier
     from stablepred.models.dlr import DLRClassifier as DLRClassifier
     from stablepred.models.gbr import GBRClassifier as GBRClassifier
-    from stablepred.models.selector import StableFeatureSelector as StableFeatureSelector
     from stablepred.models.stable import StableClassifier as StableClassifier
+    from stablepred.models.stable import StableFeatureSelector as StableFeatureSelector
     from stablepred.models.stable import StableRegressor as StableRegressor
     from stablepred.preprocessing import Dichotomizer as Dichotomizer
     from stablepred.preprocessing import OverlapFilter as OverlapFilter

@@ -1,16 +1,14 @@
 """Input validation: what users pass is checked here, once, and nowhere else.
 
-This covers arrays and frames, sample weights, names, parameters, and the contract of ``fit``.
+This covers arrays and frames, sample weights, names, and the contract of ``fit``; parameters are
+checked in ``_parameters.py``.
 """
 
 import copy
-import os
 import sys
 import warnings
 from collections.abc import Callable
 from functools import wraps
-from numbers import Integral, Real
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -146,39 +144,6 @@ def column_names(estimator: Any, n_features: int) -> list[str]:
     """The feature names seen in ``fit``, or x0, x1, ... as in scikit-learn."""
     names = getattr(estimator, "feature_names_in_", None)
     return [f"x{j}" for j in range(n_features)] if names is None else [str(n) for n in names]
-
-
-# --- parameters ---
-
-
-def check_at_least(estimator: Any, name: str, least: float, *, integer: bool = False) -> None:
-    """Check that a parameter is a finite number that is at least ``least``."""
-    value = getattr(estimator, name)
-    kind = Integral if integer else Real
-    if isinstance(value, bool) or not isinstance(value, kind) or not least <= float(value) < np.inf:
-        number = "an integer" if integer else "a finite number"
-        raise InputError(f"{name} must be {number} of at least {least}, but is {value!r}.")
-
-
-def check_one_of(estimator: Any, name: str, allowed: tuple[Any, ...]) -> None:
-    """Check that a parameter has one of the allowed values."""
-    value = getattr(estimator, name)
-    if isinstance(value, np.generic):
-        value = value.item()
-    if not any(type(value) is type(choice) and value == choice for choice in allowed):
-        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, not {value!r}.")
-
-
-def check_checkpoint(path: Any) -> None:
-    """Refuse what cannot be a file path, before any work is done."""
-    if path is None:
-        return
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"checkpoint must be a file path or None, but is {path!r}.")
-    if not Path(path).parent.is_dir():
-        raise InputError(
-            f"checkpoint {path} cannot be written: there is no folder {Path(path).parent}."
-        )
 
 
 # --- warnings ---

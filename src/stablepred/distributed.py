@@ -14,6 +14,7 @@ import torch.distributed as dist
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from stablepred._parameters import check_parameters
 from stablepred._validation import column_names, validate
 from stablepred.core.sharding import Shards, row_shards
 from stablepred.exceptions import InputError, ShardError
@@ -116,7 +117,7 @@ def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     if not isinstance(estimator, SUPPORTED):
         fitted = ", ".join(kind.__name__ for kind in SUPPORTED)
         raise InputError(f"fit_shard fits {fitted}, not {type(estimator).__name__}.")
-    estimator._check_parameters()
+    check_parameters(estimator)
     wanted = {"order": (1,), "dichotomize": ("mean", None), "checkpoint": (None,)}
     for name, allowed in wanted.items():
         value = getattr(estimator, name, allowed[0])

@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from stablepred._parameters import check_parameters
 from stablepred._validation import (
     FloatArray,
     atomic,
-    check_one_of,
     check_sample_weight,
     column_names,
     validate,
@@ -19,9 +19,7 @@ from stablepred._validation import (
 )
 from stablepred.exceptions import InputError, OverlapWarning
 from stablepred.io.save import save_method, storable
-from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
-
-STRATEGIES = ("mean", "median")
+from stablepred.io.values import is_fitted, n_features, numbers
 
 
 @storable
@@ -64,7 +62,7 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         from stablepred.core.sharding import current_shards  # loads torch
 
         shards, x = current_shards(), validate(self, X)
-        check_one_of(self, "strategy", STRATEGIES)
+        check_parameters(self)
         count = check_sample_weight(sample_weight, x)
         x, count = x[count > 0], count[count > 0]
         low, high = shards.smallest(x.min(axis=0)), shards.largest(x.max(axis=0))
@@ -96,9 +94,8 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parameters are allowed and the thresholds can cut."""
-        check_one_of(self, "strategy", STRATEGIES)
+        check_parameters(self)
         if is_fitted(self):
-            check_fitted_names(self, "thresholds_", "tolerances_")
             numbers(self, "thresholds_", (n_features(self),))
             numbers(self, "tolerances_", (n_features(self),), low=0.0)
 
@@ -175,8 +172,7 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the parameters are allowed and the shares are shares."""
-        check_one_of(self, "strategy", STRATEGIES)
+        check_parameters(self)
         self._check_range()
         if is_fitted(self):
-            check_fitted_names(self, "shares_")
             numbers(self, "shares_", (n_features(self),), low=-1e-9, high=1 + 1e-9)

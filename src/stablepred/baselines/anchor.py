@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._validation import atomic, check_at_least, check_sample_weight, validate
+from stablepred._parameters import check_parameters
+from stablepred._validation import atomic, check_sample_weight, validate
 from stablepred.baselines.linear import LinearRegressor
 from stablepred.baselines.rows import distinct_rows, encode_environments, standardise
 from stablepred.io.save import storable
@@ -58,7 +59,7 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
         Without ``environment`` this is least squares, with a warning.
         """
         x, outcome = validate(self, X, y, y_numeric=True)
-        self._check_parameters()
+        check_parameters(self)
         weight = check_sample_weight(sample_weight, x)
         code = encode_environments(self, environment, x, weight, outcome)
         mass, first, _ = distinct_rows(self, weight, x, outcome, code)
@@ -72,6 +73,3 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
         self.coef_ = solution / scale[:-1] * scale[-1]
         self.intercept_ = float(mean[-1] - mean[:-1] @ self.coef_)
         return self
-
-    def _check_parameters(self) -> None:
-        check_at_least(self, "gamma", 0)

@@ -6,33 +6,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from stablepred._parameters import check_parameters
 from stablepred._validation import (
     FloatArray,
     atomic,
-    check_at_least,
     check_sample_weight,
     column_names,
     validate,
     warn_user,
 )
 from stablepred.baselines.rows import distinct_rows
-from stablepred.exceptions import ConstantFeatureWarning, InputError
+from stablepred.exceptions import ConstantFeatureWarning
 from stablepred.io.save import save_method
-from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
+from stablepred.io.values import is_fitted, n_features, numbers
 
 
 class RowBalancer(BaseEstimator):
     """A balancer is its parameters and ``_weigh``, the weights of rows with masses."""
 
     weights_: FloatArray
-    min_effective_share: float
+    objective_: float
+    n_iter_: int
+    converged_: bool
     save = save_method
 
     @atomic
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
         x = validate(self, X, ensure_min_samples=3)
-        self._check_parameters()
+        check_parameters(self)
         mass, first, at = distinct_rows(self, check_sample_weight(sample_weight, x), x)
         varying = (x[first] != x[first[0]]).any(axis=0)
         if not varying.all():
@@ -54,18 +56,9 @@ class RowBalancer(BaseEstimator):
         """The weights, under the name that estimators use."""
         return self.weights_
 
-    def _check_parameters(self) -> None:
-        check_at_least(self, "min_effective_share", 0)
-        if self.min_effective_share >= 1:
-            raise InputError(
-                "min_effective_share must be less than 1 (1 would make all weights equal), but is "
-                f"{self.min_effective_share!r}."
-            )
-
     def check_stored(self) -> None:
         """Raise ValueError unless the balancer is sound."""
-        self._check_parameters()
+        check_parameters(self)
         if is_fitted(self):
-            check_fitted_names(self, "weights_", "objective_", "n_iter_", "converged_")
             n_features(self)
             numbers(self, "weights_", (None,), low=0.0)

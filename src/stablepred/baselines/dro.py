@@ -11,20 +11,14 @@ Duchi and Namkoong (Annals of Statistics, 2021); Hu and Hong (2013) for KL; Rock
 """  # noqa: E501
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._validation import (
-    FloatArray,
-    atomic,
-    check_one_of,
-    check_sample_weight,
-    validate,
-)
+from stablepred._parameters import check_parameters
+from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.baselines.linear import LinearClassifier, LinearRegressor
 from stablepred.baselines.minimax import (
     Capped,
@@ -33,13 +27,11 @@ from stablepred.baselines.minimax import (
     KullbackLeibler,
     Loss,
     WorstCase,
-    check_solver,
     fit_worst_case,
     log_loss,
     squared_loss,
 )
 from stablepred.baselines.rows import distinct_rows, standardise
-from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.models.entry import encode_outcome
 
@@ -55,16 +47,6 @@ class _DRO(BaseEstimator):
     l2: float = 1e-6
     max_iter: int = 2000
     tol: float = 1e-8
-
-    def _check_parameters(self) -> None:
-        check_one_of(self, "divergence", ("chi2", "cvar", "kl"))
-        check_solver(self)
-        for name, bound in {"radius": "finite", "level": "less than 1"}.items():
-            value: Any = getattr(self, name)
-            below = np.inf if name == "radius" else 1.0
-            real = isinstance(value, Real) and not isinstance(value, bool)
-            if not (real and 0 < float(value) < below):
-                raise InputError(f"{name} must be larger than 0 and {bound}, but is {value!r}.")
 
     def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:
         near: dict[str, WorstCase] = {
@@ -111,7 +93,7 @@ class DROClassifier(LinearClassifier, _DRO):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to two classes."""
         x, labels = validate(self, X, y)
-        self._check_parameters()
+        check_parameters(self)
         weight = check_sample_weight(sample_weight, x)
         outcome = encode_outcome(self, labels, weight)
         mass, first, _ = distinct_rows(self, weight, x, outcome)
@@ -130,7 +112,7 @@ class DRORegressor(LinearRegressor, _DRO):
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a number."""
         x, outcome = validate(self, X, y, y_numeric=True)
-        self._check_parameters()
+        check_parameters(self)
         weight = check_sample_weight(sample_weight, x)
         mass, first, _ = distinct_rows(self, weight, x, outcome)
         z, mean, unit = standardise(outcome[first, None].astype(np.float64), mass)

@@ -7,13 +7,14 @@ penalty; here it is exact. w = omega^2 / mean(omega^2), by L-BFGS in omega.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from stablepred._validation import FloatArray, check_at_least, warn_user
+from stablepred._parameters import Rule, at_least
+from stablepred._validation import FloatArray, warn_user
 from stablepred.baselines.balancer import RowBalancer
 from stablepred.baselines.rows import standardise
 from stablepred.exceptions import ConvergenceWarning
@@ -56,6 +57,8 @@ class DWRBalancer(RowBalancer):
     >>> model = BalancedRegressor(LinearRegression(), DWRBalancer())
     """
 
+    rules: ClassVar[dict[str, Rule]] = {"order": at_least(1, integer=True)}
+
     order: int = 1
     weight_l2: float = 0.01
     min_effective_share: float = 0.1
@@ -87,13 +90,6 @@ class DWRBalancer(RowBalancer):
                 ConvergenceWarning,
             )
         return np.asarray(w)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_at_least(self, "order", 1, integer=True)
-        check_at_least(self, "weight_l2", 0)
-        check_at_least(self, "max_iter", 1, integer=True)
-        check_at_least(self, "tol", 0)
 
 
 def columns_apart(x: FloatArray, mass: FloatArray, order: int) -> tuple[FloatArray, NDArray[Any]]:

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._validation import atomic, check_at_least, check_sample_weight, validate
+from stablepred._parameters import check_parameters
+from stablepred._validation import atomic, check_sample_weight, validate
 from stablepred.baselines.linear import LinearClassifier
-from stablepred.baselines.minimax import Capped, check_solver, fit_worst_case, log_loss
+from stablepred.baselines.minimax import Capped, fit_worst_case, log_loss
 from stablepred.baselines.rows import distinct_rows, encode_environments
 from stablepred.io.save import storable
 from stablepred.models.entry import encode_outcome
@@ -71,7 +72,7 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
         Without ``environment`` this is plain logistic regression, with a warning.
         """
         x, labels = validate(self, X, y)
-        self._check_parameters()
+        check_parameters(self)
         weight = check_sample_weight(sample_weight, x)
         outcome = encode_outcome(self, labels, weight)
         code = encode_environments(self, environment, x, weight, outcome)
@@ -83,7 +84,3 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
         rows = x[first], outcome[first], mass
         self._take(fit_worst_case(self, *rows, log_loss, worst, unit, added=added))
         return self
-
-    def _check_parameters(self) -> None:
-        check_at_least(self, "adjustment", 0)
-        check_solver(self)

@@ -1,6 +1,5 @@
 """Predictions of linear models, for two classes and for a number."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,11 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from stablepred._parameters import check_parameters
 from stablepred._validation import FloatArray, validate
 from stablepred.baselines.minimax import Fit
 from stablepred.io import values
 from stablepred.io.save import save_method
-
-FITTED = ("coef_", "intercept_", "objective_", "n_iter_", "converged_")
 
 
 def scores(model: Any, X: ArrayLike) -> FloatArray:
@@ -29,8 +27,10 @@ class LinearClassifier(ClassifierMixin):
     classes_: np.ndarray
     coef_: FloatArray
     intercept_: FloatArray
+    objective_: float
+    n_iter_: int
+    converged_: bool
     save = save_method
-    _check_parameters: Callable[[], None]
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class."""
@@ -52,9 +52,8 @@ class LinearClassifier(ClassifierMixin):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the model is sound."""
-        self._check_parameters()
+        check_parameters(self)
         if values.is_fitted(self):
-            values.check_fitted_names(self, "classes_", *FITTED)
             if len(values.labels(self)) != 2:
                 raise ValueError("classes_ must be two labels")
             coef = values.numbers(self, "coef_", (1, values.n_features(self)))
@@ -71,8 +70,10 @@ class LinearRegressor(RegressorMixin):
 
     coef_: FloatArray
     intercept_: float
+    objective_: float
+    n_iter_: int
+    converged_: bool
     save = save_method
-    _check_parameters: Callable[[], None]
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """The predicted number of each row."""
@@ -80,8 +81,7 @@ class LinearRegressor(RegressorMixin):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the model is sound."""
-        self._check_parameters()
+        check_parameters(self)
         if values.is_fitted(self):
-            values.check_fitted_names(self, *FITTED)
             coef = values.numbers(self, "coef_", (values.n_features(self),))
             values.check_finite_sums("coef_", coef, np.array(self.intercept_))

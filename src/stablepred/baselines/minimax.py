@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.special import expit
 
-from stablepred._validation import FloatArray, check_at_least, warn_user
+from stablepred._validation import FloatArray, warn_user
 from stablepred.baselines.rows import IntArray, standardise
 from stablepred.exceptions import ConvergenceWarning
 
@@ -233,10 +233,3 @@ def fit_worst_case(
     coef = theta[1:] / scale
     objective = float(exact + estimator.l2 * theta[1:] @ theta[1:])
     return Fit(coef, float(theta[0] - mean @ coef), objective, n_iter, converged)
-
-
-def check_solver(estimator: Any) -> None:
-    """Check the parameters of `fit_worst_case`."""
-    check_at_least(estimator, "l2", 0)
-    check_at_least(estimator, "max_iter", 1, integer=True)
-    check_at_least(estimator, "tol", 0)

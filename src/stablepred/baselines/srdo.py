@@ -7,7 +7,7 @@ w = c / (1 - c), with c the probability of "permuted", predicted on folds left o
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
@@ -16,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.validation import has_fit_parameter
 
+from stablepred._parameters import Rule, optional
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
-from stablepred._validation import FloatArray, check_at_least
+from stablepred._validation import FloatArray
 from stablepred.baselines.balancer import RowBalancer
 from stablepred.baselines.rows import standardise
 from stablepred.exceptions import InputError
@@ -25,6 +26,14 @@ from stablepred.io.save import storable
 
 LEAST_DRAWN = 2000  # rows with permuted columns, also where few distinct rows repeat often
 MOST_MULTIPLIED = 20
+
+
+def _check_classifier(name: str, value: Any) -> None:
+    if not (hasattr(value, "predict_proba") and has_fit_parameter(value, "sample_weight")):
+        raise InputError(
+            f"{name} must have predict_proba and take sample_weight in fit, but "
+            f"{type(value).__name__} does not."
+        )
 
 
 @storable
@@ -57,6 +66,8 @@ class SRDOBalancer(RowBalancer):
     >>> model = BalancedRegressor(LinearRegression(), SRDOBalancer(random_state=0))
     """
 
+    rules: ClassVar[dict[str, Rule]] = {"classifier": optional(_check_classifier)}
+
     classifier: Any = None
     _: KW_ONLY
     n_folds: int = 5
@@ -86,18 +97,6 @@ class SRDOBalancer(RowBalancer):
             c = np.clip(classifier.predict_proba(z[~real])[:, 1], 1e-6, 1 - 1e-6)
             w[~real] = c / (1 - c)
         return temper(w / (mass @ w), mass, self.min_effective_share)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_at_least(self, "n_folds", 2, integer=True)
-        given = self.classifier
-        if given is not None and not (
-            hasattr(given, "predict_proba") and has_fit_parameter(given, "sample_weight")
-        ):
-            raise InputError(
-                "classifier must have predict_proba and take sample_weight in fit, but "
-                f"{type(given).__name__} does not."
-            )
 
 
 def default_classifier(n_columns: int, seed: int) -> Any:

@@ -1,8 +1,8 @@
 """Which classes a file may hold, and how objects are made again from their stored state.
 
 The constructor is called with its parameters. Fitted attributes of estimators, whose names end in
-"_", are set after that. Whatever is annotated must have the type that its annotation says. Then
-the object checks itself (``check_stored``).
+"_", are set after that; classes of this package name theirs by annotations. Whatever is annotated
+must have the type that its annotation says. Then the object checks itself (``check_stored``).
 """
 
 import inspect
@@ -68,12 +68,16 @@ def build(cls: type, state: dict[str, Any]) -> Any:
     parameters = {
         name: p for name, p in parameters.items() if name not in getattr(cls, "not_stored", ())
     }
-    if find_sklearn_class(cls.__name__) is cls:
+    own = find_sklearn_class(cls.__name__) is not cls
+    known = {*hints, "n_features_in_", "feature_names_in_"}
+    if not own:
         state = {k: value for k, value in state.items() if k in parameters or k not in RETIRED}
     for name, value in state.items():
         # Of what is no parameter, only fitted attributes that the class does not have already.
         fitted = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
-        if name not in parameters and (not fitted or name[0] == "_" or hasattr(cls, name)):
+        if name not in parameters and (
+            not fitted or name[0] == "_" or hasattr(cls, name) or (own and name not in known)
+        ):
             raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
         if not conforms(value, hints.get(name, Any)):
             raise ValueError(f"{name} of a {cls.__name__} cannot be {values.brief(value)}")

@@ -20,14 +20,6 @@ def attribute(model: Any, name: str) -> Any:
     return vars(model)[name]
 
 
-def check_fitted_names(model: Any, *allowed: str) -> None:
-    """Refuse fitted attributes that are not listed."""
-    known = {"n_features_in_", "feature_names_in_", *allowed}
-    unknown = sorted(name for name in vars(model) if name.endswith("_") and name not in known)
-    if unknown:
-        raise ValueError(f"{unknown[:10]} are no attributes of a {type(model).__name__}")
-
-
 def n_features(model: Any) -> int:
     """The number of features; their names, if they have any, must be as many and different."""
     number, names = attribute(model, "n_features_in_"), vars(model).get("feature_names_in_")

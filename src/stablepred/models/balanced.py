@@ -6,7 +6,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    RegressorMixin,
+    clone,
+    is_classifier,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
@@ -20,9 +27,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
+from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.stored import check_balanced
 
 
 def _last_step(estimator: Any) -> Any:
@@ -62,10 +69,12 @@ def _inner_has(method: str) -> Any:
 class _Balanced(MetaEstimatorMixin, BaseEstimator):
     """Fit a balancer, then the inner estimator under its weights."""
 
+    estimator_: BaseEstimator
+    balancer_: BaseEstimator
+    sample_weight_: FloatArray
     save = save_method
-    check_stored = check_balanced
 
-    def __init__(self, estimator: Any, balancer: Any = None) -> None:
+    def __init__(self, estimator: BaseEstimator, balancer: BaseEstimator | None = None) -> None:
         self.estimator = estimator
         self.balancer = balancer
 
@@ -97,7 +106,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self.balancer_ = _fit_weighted(balancer, X, y, count, {})
         last = _last_step(self.balancer_)
         w = getattr(last, "weights_", None)
-        self.sample_weight_: FloatArray = last.sample_weight_ if w is None else w
+        self.sample_weight_ = last.sample_weight_ if w is None else w
         total = count * self.sample_weight_
         self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, routed)
         return self
@@ -118,6 +127,22 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         """Predictions of the inner estimator."""
         self._check(X)
         return self.estimator_.predict(X)
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the parts are fitted on the same columns."""
+        if not values.is_fitted(self):
+            return
+        p, names = values.n_features(self), vars(self).get("feature_names_in_")
+        values.numbers(self, "sample_weight_", (None,), low=0.0)
+        for name in ("estimator_", "balancer_"):
+            part = vars(vars(self)[name])
+            same = np.array_equal(names, part.get("feature_names_in_"))  # type: ignore[arg-type]
+            if part.get("n_features_in_") != p or not same:
+                raise ValueError(f"{name} is not fitted on the {p} features of the model")
+        if not {"weights_", "sample_weight_"} & vars(self.balancer_).keys():
+            raise ValueError("balancer_ has no weights")
+        if not hasattr(self.estimator_, "classes_" if is_classifier(self) else "predict"):
+            raise ValueError("estimator_ must be fitted, and predict what the model does")
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)

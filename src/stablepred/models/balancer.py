@@ -9,22 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
+from stablepred._parameters import check_parameters
 from stablepred._random import RandomState
-from stablepred._validation import FloatArray, atomic, check_one_of, check_sample_weight, validate
-from stablepred.core.loop import Settings
-from stablepred.core.objective import Strengths
+from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.io.save import save_method, storable
 from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
-    check_common_parameters,
+    check_parts,
     limit_resources,
+    make_settings,
     prepare_sample,
     report_balance,
+    take_patterns,
 )
-from stablepred.models.stored import check_balancer
+from stablepred.models.standardizer import Standardizer
 from stablepred.models.warnings import warn_about_fit
+from stablepred.preprocessing import Dichotomizer
 from stablepred.tables.counting import count_patterns
 from stablepred.weights.raw import RawBalance
 
@@ -70,7 +72,7 @@ class GlobalBalancer(BaseEstimator):
 
     not_stored = ("checkpoint",)
     save = save_method
-    check_stored = check_balancer
+    check_stored = check_parts
 
     order: int = 1
     weight_l2: float = 0.01
@@ -86,12 +88,17 @@ class GlobalBalancer(BaseEstimator):
     weights_: FloatArray = field(init=False)
     balance_report_: BalanceReport = field(init=False)
     converged_: bool = field(init=False)
+    n_iter_: int = field(init=False)
+    history_: dict[str, FloatArray] = field(init=False)
+    dichotomizer_: Dichotomizer = field(init=False)
+    standardizer_: Standardizer = field(init=False)
+    row_count_: FloatArray = field(init=False)
 
     @atomic
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
         x = validate(self, X, ensure_min_samples=3)
-        self._check_parameters()
+        check_parameters(self)
         self._fit_rows(x, check_sample_weight(sample_weight, x), counted=False)
         return self
 
@@ -103,34 +110,20 @@ class GlobalBalancer(BaseEstimator):
         ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` gives the
         number of rows of the table that each stands for.
         """
-        self._check_parameters()
+        check_parameters(self)
         patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
         self._fit_rows(validate(self, patterns.X), patterns.count, counted=True)
-        self.row_count_ = patterns.count
-        if patterns.dichotomizer is not None:
-            self.dichotomizer_ = patterns.dichotomizer
+        take_patterns(self, patterns)
         return self
 
     def _fit_rows(self, x: FloatArray, weight: FloatArray, *, counted: bool) -> None:
         with limit_resources(x.size):
-            sample = prepare_sample(
-                self, x, np.zeros(len(x)), weight, counted=counted, order=self.order
-            )
-            settings = Settings(
-                Strengths(balance=1.0, weight_l2=self.weight_l2, weight_sum=self.weight_sum),
-                least_share=self.min_effective_share,
-                max_iter=self.max_iter,
-                tol=self.tol,
-            )
+            sample = prepare_sample(self, x, np.zeros(len(x)), weight, counted=counted)
             solution = start_solution(sample)
-            with follow_fit(self, sample, settings, 0) as (settings, _):
+            with follow_fit(self, sample, make_settings(self, balance=1.0), 0) as (settings, _):
                 learn_weights(sample, RawBalance(), None, settings, solution)
             self.weights_ = sample.to_user_rows(solution.w)
             self.history_ = {name: np.array(values) for name, values in solution.history.items()}
             self.n_iter_ = len(self.history_["total"])
             self.balance_report_ = report_balance(sample, solution.w)
             warn_about_fit(self, sample, solution)
-
-    def _check_parameters(self) -> None:
-        check_common_parameters(self)
-        check_one_of(self, "order", (1, 2))

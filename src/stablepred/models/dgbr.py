@@ -1,16 +1,15 @@
 """Deep Global Balancing Regression (paper, eqs. 7 and 15-19)."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from stablepred._random import RandomState, torch_generator
-from stablepred._validation import check_at_least, check_one_of
+from stablepred._parameters import Rule, check_parameters, optional
+from stablepred._random import torch_generator
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
@@ -21,13 +20,7 @@ from stablepred.heads.choice import Heads, Recipe
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import (
-    check_balancing_parameters,
-    check_hidden,
-    keeps_solver_head,
-    start_at,
-    start_network,
-)
+from stablepred.models.entry import keeps_solver_head, start_at, start_network
 from stablepred.models.gbr import PAPER
 from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
@@ -43,6 +36,20 @@ LEAST_WEIGHT = 1e-6
 REFIT_POWER, REFIT_PENALTIES = 0.25, (1.0, 0.1, 0.03)
 # The same factor for the network that judges which features may move.
 JUDGE_PENALTY = 0.2
+
+
+def _as_frozen(frozen: Any) -> FrozenWeights | None:
+    return FrozenWeights(**frozen) if isinstance(frozen, Mapping) else frozen
+
+
+def _check_frozen(name: str, frozen: Any) -> None:
+    """Refuse anything but FrozenWeights, and impossible bounds."""
+    if not isinstance(frozen, FrozenWeights | Mapping):
+        raise InputError(f"{name} must be a FrozenWeights, a dict or None, but is {frozen!r}.")
+    try:
+        check_parameters(_as_frozen(frozen))
+    except (TypeError, InputError) as error:
+        raise InputError(f"of {name}, {error}") from None
 
 
 @storable
@@ -107,12 +114,11 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     """
 
     transform = transform_rows
+    rules: ClassVar[dict[str, Rule]] = {"frozen": optional(_check_frozen)}
 
     balance: float = 1.0
     reconstruction: float = 0.01
     weight_l2: float = 0.01
-    l2: float = 1e-4
-    l1: float | str = "auto"
     weight_sum: float = 1.0
     network_l2: float = 3e-4
     hidden: Sequence[int] | None = None
@@ -122,16 +128,8 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     refit: bool | str = "auto"
     cv: Any = 3
     standardize: bool = True
-    fit_intercept: bool = True
     min_effective_share: float = 0.1
     frozen: FrozenWeights | Mapping[str, Any] | None = None
-    random_state: RandomState = None
-    max_iter: int = 100
-    tol: float = 1e-3
-    device: str = "auto"
-    verbose: int = 0
-    dichotomize: str | None = None
-    checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:
@@ -143,13 +141,6 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         """
         own = {"reconstruction": 0.1, "network_l2": 1e-4, "head": "embedding", "standardize": False}
         return cls(**PAPER | own | params)
-
-    def _check_parameters(self) -> None:
-        check_balancing_parameters(self)
-        check_one_of(self, "head", ("auto", "features", "embedding"))
-        check_one_of(self, "standardize", (True, False))
-        check_hidden(self.hidden)
-        _check_frozen(self.frozen)
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Encoder, weights on its embedding, evidence, head under the weights."""
@@ -239,26 +230,3 @@ def geometric_mean(sample: Sample, weights: Sequence[torch.Tensor]) -> torch.Ten
         return weights[0]
     logs = torch.stack([w.clamp_min(LEAST_WEIGHT).log() for w in weights])
     return scale_to_mean_one(sample, logs.mean(0).exp())
-
-
-def _as_frozen(frozen: Any) -> FrozenWeights | None:
-    return FrozenWeights(**frozen) if isinstance(frozen, Mapping) else frozen
-
-
-def _check_frozen(frozen: Any) -> None:
-    """Refuse anything but FrozenWeights, and impossible bounds."""
-    try:
-        plan = _as_frozen(frozen)
-    except TypeError as error:
-        raise InputError(f"frozen has wrong parameters: {error}.") from error
-    if plan is None:
-        return
-    if not isinstance(plan, FrozenWeights):
-        raise InputError(f"frozen must be a FrozenWeights, a dict or None, but is {frozen!r}.")
-    try:
-        for name, least in {"after": 1, "bias_bound": 0, "network_bound": 0}.items():
-            if getattr(plan, name) is not None:
-                check_at_least(plan, name, least, integer=name == "after")
-        check_one_of(plan, "reduced", (True, False))
-    except InputError as error:
-        raise InputError(f"of frozen, {error}") from None

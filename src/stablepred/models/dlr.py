@@ -1,19 +1,19 @@
 """Deep Logistic Regression: the encoder without balancing."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from stablepred._random import RandomState, torch_generator
-from stablepred._validation import check_at_least, check_one_of
+from stablepred._parameters import Rule, at_least
+from stablepred._random import torch_generator
 from stablepred.core.sequential import start_solution, train_encoder
 from stablepred.heads.choice import Recipe
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import check_common_parameters, check_hidden, start_network
+from stablepred.models.entry import start_network
 from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
 from stablepred.weights.embedded import EmbeddedBalance
@@ -52,26 +52,12 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
     """
 
     transform = transform_rows
+    rules: ClassVar[dict[str, Rule]] = {"l1": at_least(0)}
 
     reconstruction: float = 0.01
-    l2: float = 1e-4
     l1: float = 0.0
     network_l2: float = 3e-4
     hidden: Sequence[int] | None = None
-    fit_intercept: bool = True
-    random_state: RandomState = None
-    max_iter: int = 100
-    tol: float = 1e-3
-    device: str = "auto"
-    verbose: int = 0
-    dichotomize: str | None = None
-    checkpoint: str | os.PathLike[str] | None = None
-
-    def _check_parameters(self) -> None:
-        check_common_parameters(self)
-        check_one_of(self, "fit_intercept", (True, False))
-        check_at_least(self, "l1", 0)
-        check_hidden(self.hidden)
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
         """Encoder, then the head on its embedding; all weights are one."""

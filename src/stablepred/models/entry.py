@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import combinations
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,10 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from stablepred._parameters import check_parameters
 from stablepred._random import RandomState, root_seed, torch_generator
 from stablepred._validation import (
     FloatArray,
-    check_at_least,
-    check_checkpoint,
-    check_one_of,
     check_size,
     check_two_classes,
     column_names,
@@ -32,27 +30,12 @@ from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.exceptions import ConstantFeatureWarning, InputError
 from stablepred.heads.choice import Fold, shuffled_folds
 from stablepred.heads.folds import MOST_COMPARED, draw_rows
+from stablepred.io import values
 from stablepred.models.standardizer import Standardizer
 from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
-
-
-def check_common_parameters(estimator: Any) -> None:
-    """Check the parameters that all estimators of the paper share."""
-    check_at_least(estimator, "max_iter", 1, integer=True)
-    check_at_least(estimator, "tol", 0)
-    check_one_of(estimator, "device", ("auto", "cpu", "cuda"))
-    check_one_of(estimator, "dichotomize", ("mean", "median", None))
-    check_checkpoint(estimator.checkpoint)
-    for name in (*Strengths.__dataclass_fields__, "min_effective_share"):
-        if name != "l1" and hasattr(estimator, name):  # l1 may be "auto"
-            check_at_least(estimator, name, 0)
-    if getattr(estimator, "min_effective_share", 0.0) >= 1:
-        raise InputError(
-            "min_effective_share must be less than 1 (1 would make all weights equal), but is "
-            f"{estimator.min_effective_share!r}."
-        )
+from stablepred.tables.counting import PatternCounts
 
 
 def choose_device(device: str, size: int) -> torch.device:
@@ -90,7 +73,7 @@ def draw_seed(random_state: RandomState) -> int:
 
 
 def prepare_sample(
-    estimator: Any, x: FloatArray, y: FloatArray, weight: FloatArray, *, counted: bool, order: int
+    estimator: Any, x: FloatArray, y: FloatArray, weight: FloatArray, *, counted: bool
 ) -> Sample:
     """Standardise the features or cut them, group the rows, and warn about what is left out.
 
@@ -124,7 +107,7 @@ def prepare_sample(
             + ", ".join(constant),
             ConstantFeatureWarning,
         )
-    if order == 1:
+    if getattr(estimator, "order", 1) == 1:
         return sample
     sample, names = sample.with_products(), sample.names
     every = combinations(range(len(names)), 2)
@@ -144,44 +127,37 @@ def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
     return vars(estimator)[name].transform(x)
 
 
+def take_patterns(estimator: Any, patterns: PatternCounts) -> None:
+    """After a fit to counted rows, keep how many there were of each and how they were cut."""
+    estimator.row_count_ = patterns.count
+    if patterns.dichotomizer is not None:
+        estimator.dichotomizer_ = patterns.dichotomizer
+
+
+def check_parts(estimator: Any, weights: str = "weights_") -> None:
+    """Raise ValueError unless the parameters, the weights and what cuts or scales are sound."""
+    check_parameters(estimator)
+    if not values.is_fitted(estimator):
+        return
+    p, given = values.n_features(estimator), estimator.dichotomize
+    name, other = "standardizer_", "dichotomizer_"
+    if given is not None:
+        name, other = other, name
+    if name not in vars(estimator) or other in vars(estimator):
+        raise ValueError(f"{name}, and not {other}, must be present where dichotomize is {given!r}")
+    if values.n_features(vars(estimator)[name]) != p:
+        raise ValueError(f"{name} must have {p} features")
+    found = values.numbers(estimator, weights, (None,), low=0.0)
+    if "row_count_" in vars(estimator):
+        values.numbers(estimator, "row_count_", found.shape, low=1.0)
+
+
 def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
     """Balance of the features, in the user's order."""
     order = np.argsort(sample.origin.columns)
     names = [sample.names[j] for j in order]
     x = sample.features[:, order]
     return balance_report(x, sample.mass, w, names, sample.origin.n_rows, sample.shards)
-
-
-def check_balancing_parameters(estimator: Any) -> None:
-    """Check the parameters that GBR and DGBR share."""
-    check_common_parameters(estimator)
-    check_one_of(estimator, "solver", ("sequential", "alternating", "alternating-random"))
-    if isinstance(estimator.refit, str) and estimator.refit == "plain":
-        raise InputError(
-            "refit must be one of 'auto', False, 'weighted', not 'plain': the balancing weights "
-            "are never dropped. StableClassifier fits a model without them."
-        )
-    check_one_of(estimator, "refit", ("auto", False, "weighted"))
-    check_one_of(estimator, "order", (1, 2))
-    if isinstance(estimator.cv, Real):
-        check_at_least(estimator, "cv", 2, integer=True)
-    check_one_of(estimator, "fit_intercept", (True, False))
-    if isinstance(estimator.l1, str):
-        check_one_of(estimator, "l1", ("auto",))
-    else:
-        check_at_least(estimator, "l1", 0)
-
-
-def check_hidden(hidden: Any) -> None:
-    """Refuse anything but the widths of layers."""
-    listed = isinstance(hidden, Sequence | np.ndarray) and not isinstance(hidden, str)
-    widths: list[Any] = list(hidden) if listed else []
-    sound = widths and all(isinstance(width, Integral) and int(width) >= 1 for width in widths)
-    if hidden is not None and not sound:
-        raise InputError(
-            "hidden must name at least one layer by its number of units, an integer of at least 1, "
-            f"for example (10, 10), but is {hidden!r}."
-        )
 
 
 def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArray:
@@ -206,12 +182,12 @@ def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArra
     return (labels == distinct[1]).astype(np.float64)
 
 
-def make_settings(estimator: Any) -> Settings:
+def make_settings(estimator: Any, **more: float) -> Settings:
     """The solver's settings from the parameters; lambda 5 is zero until it is chosen."""
-    given = {k: v for k, v in vars(estimator).items() if k in Strengths.__dataclass_fields__}
+    given = {k: v for k, v in vars(estimator).items() if k in Strengths.__dataclass_fields__} | more
     return Settings(
         Strengths(**{name: 0.0 if v == "auto" else float(v) for name, v in given.items()}),
-        fit_intercept=estimator.fit_intercept,
+        fit_intercept=getattr(estimator, "fit_intercept", True),
         least_share=getattr(estimator, "min_effective_share", 0.0),
         max_iter=estimator.max_iter,
         tol=estimator.tol,

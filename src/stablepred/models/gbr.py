@@ -1,18 +1,16 @@
 """Global Balancing Regression (paper, eq. 5)."""
 
-import os
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
 
-from stablepred._random import RandomState
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.choice import Recipe
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import check_balancing_parameters, keeps_solver_head, start_at
+from stablepred.models.entry import keeps_solver_head, start_at
 from stablepred.models.paper import PaperClassifier, Run
 from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
@@ -119,26 +117,14 @@ class GBRClassifier(PaperClassifier):
     (1000, 2)
     """
 
-    _check_parameters = check_balancing_parameters
-
     balance: float = 1.0
     weight_l2: float = 0.01
-    l2: float = 1e-4
-    l1: float | str = "auto"
     weight_sum: float = 1.0
     order: int = 1
     solver: str = "sequential"
     refit: bool | str = "auto"
     cv: Any = 3
-    fit_intercept: bool = True
     min_effective_share: float = 0.1
-    random_state: RandomState = None
-    max_iter: int = 100
-    tol: float = 1e-3
-    device: str = "auto"
-    verbose: int = 0
-    dichotomize: str | None = None
-    checkpoint: str | os.PathLike[str] | None = None
 
     @classmethod
     def from_paper(cls, **params: Any) -> Self:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from numbers import Integral
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from stablepred._parameters import check_parameters
+from stablepred._random import RandomState
 from stablepred._validation import (
     BoolArray,
     FloatArray,
@@ -38,11 +40,12 @@ from stablepred.heads.choice import (
     temper_weights,
 )
 from stablepred.heads.folds import MOST_COMPARED, draw_rows
+from stablepred.io import values
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
 from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
-    check_common_parameters,
+    check_parts,
     draw_seed,
     encode_outcome,
     limit_resources,
@@ -50,12 +53,14 @@ from stablepred.models.entry import (
     make_settings,
     prepare_sample,
     report_balance,
+    take_patterns,
     transform_features,
 )
-from stablepred.models.stored import check_classifier
+from stablepred.models.standardizer import Standardizer
 from stablepred.models.warnings import warn_about_fit
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import Sample, add_products
+from stablepred.preprocessing import Dichotomizer
+from stablepred.sample import Pairs, Sample, add_products
 from stablepred.tables.counting import count_patterns
 
 
@@ -68,41 +73,47 @@ class Run:
     folds: Folds
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PaperClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of the paper: weights, the paper's evidence, and a head under the weights.
 
     Each of the three defines its stages in ``_fit_stages``.
     """
 
-    classes_: np.ndarray
-    coef_: FloatArray
-    intercept_: FloatArray
-    n_iter_: int
-    n_features_in_: int
-    converged_: bool
-    sample_weight_: FloatArray
-    history_: dict[str, FloatArray]
-    balance_report_: BalanceReport
-    feature_effects_: pd.DataFrame
-    stable_features_: BoolArray
-    random_state_: int
-    head_: str
-    heads_: pd.DataFrame
-    recipe_: Recipe
-    encoders_: list[list[tuple[FloatArray, FloatArray]]]
-
-    # What a classifier that lacks the parameter uses.
-    order: int = 1
+    l2: float = 1e-4
     l1: float | str = "auto"
-    refit: bool | str = False
-    cv: Any = 3
     fit_intercept: bool = True
-    hidden: Sequence[int] | None = None
+    random_state: RandomState = None
+    max_iter: int = 100
+    tol: float = 1e-3
+    device: str = "auto"
+    verbose: int = 0
+    dichotomize: str | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+
+    classes_: np.ndarray = field(init=False)
+    coef_: FloatArray = field(init=False)
+    intercept_: FloatArray = field(init=False)
+    n_iter_: int = field(init=False)
+    n_features_in_: int = field(init=False)
+    converged_: bool = field(init=False)
+    sample_weight_: FloatArray = field(init=False)
+    row_count_: FloatArray = field(init=False)
+    history_: dict[str, FloatArray] = field(init=False)
+    balance_report_: BalanceReport = field(init=False)
+    feature_effects_: pd.DataFrame = field(init=False)
+    stable_features_: BoolArray = field(init=False)
+    random_state_: int = field(init=False)
+    head_: str = field(init=False)
+    heads_: pd.DataFrame = field(init=False)
+    recipe_: Recipe = field(init=False)
+    pairs_: Pairs = field(init=False)
+    encoders_: list[list[tuple[FloatArray, FloatArray]]] = field(init=False)
+    standardizer_: Standardizer = field(init=False)
+    dichotomizer_: Dichotomizer = field(init=False)
 
     not_stored = ("checkpoint",)
     save = save_method
-    check_stored = check_classifier
-    _check_parameters = check_common_parameters
 
     @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -123,7 +134,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self
         """
         x, labels = validate(self, X, y, ensure_min_samples=3)
-        self._check_parameters()
+        check_parameters(self)
         self._fit_rows(x, labels, check_sample_weight(sample_weight, x), counted=False)
         return self
 
@@ -154,25 +165,23 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
-        if not isinstance(self.cv, Integral):
+        check_parameters(self)
+        if not isinstance(cv := getattr(self, "cv", 3), Integral):
             raise InputError(
-                f"cv must be a number of folds for fit_table, not {self.cv!r}: a splitter needs "
+                f"cv must be a number of folds for fit_table, not {cv!r}: a splitter needs "
                 "the rows, but these are only counted."
             )
         patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
         x, labels = validate(self, patterns.X, patterns.y)
         self._fit_rows(x, labels, patterns.count, counted=True)
-        self.row_count_ = patterns.count
-        if patterns.dichotomizer is not None:
-            self.dichotomizer_ = patterns.dichotomizer
+        take_patterns(self, patterns)
         return self
 
     def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
         """Rows -> sample -> stages -> fitted attributes."""
         with limit_resources(x.size):
             y = encode_outcome(self, labels, weight)
-            sample = prepare_sample(self, x, y, weight, counted=counted, order=self.order)
+            sample = prepare_sample(self, x, y, weight, counted=counted)
             seed = draw_seed(self.random_state)
             with follow_fit(self, sample, make_settings(self), seed) as (settings, seed):
                 self.random_state_ = seed
@@ -348,6 +357,42 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         write_onnx(self, path, on_embedding=not self._head_on_features())
+
+    def check_stored(self) -> None:
+        """Raise ValueError unless the model could have been fitted and can predict."""
+        check_parts(self, "sample_weight_")
+        if not values.is_fitted(self):
+            return
+        p, pairs, encoders = self.n_features_in_, self.pairs_, self.encoders_
+        if len(values.labels(self)) != 2:
+            raise ValueError("classes_ must be two labels")
+        effects = self.feature_effects_
+        if not {"feature", "effect", "stable"} <= set(effects) or len(effects) != p:
+            raise ValueError(f"feature_effects_ must be a table of {p} features")
+        if self.stable_features_.shape != (p,):
+            raise ValueError(f"stable_features_ must be {p} booleans")
+        if not all(0 <= min(pair) < max(pair) < p for pair in pairs):
+            raise ValueError(f"pairs_ must be a list of pairs of {p} columns")
+        if bool(encoders) != hasattr(self, "hidden"):
+            raise ValueError("encoders_ must be present for a network, and only then")
+        width = p
+        for layers in encoders:
+            width = p + len(pairs)
+            for k, (matrix, bias) in enumerate(layers):
+                values.check_numbers(matrix, f"the matrix of layer {k}", (None, width))
+                values.check_numbers(bias, f"the bias of layer {k}", (len(matrix),))
+                values.check_finite_sums(f"layer {k}", matrix, bias)
+                width = len(matrix)
+        # Files of before the head was chosen in the fit name it by the parameter.
+        given = getattr(self, "head", "embedding") if encoders else "features"
+        self.__dict__.setdefault("head_", given)
+        if self.head_ not in ("features", "embedding") or (self.head_ == "embedding") > bool(
+            encoders
+        ):
+            raise ValueError(f"head_ must be a head that the model has, not {self.head_!r}")
+        # With a head on the features the encoders only made the weights.
+        coef = values.numbers(self, "coef_", (1, p if self._head_on_features() else width))
+        values.check_finite_sums("coef_", coef, values.numbers(self, "intercept_", (1,)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,6 @@ from sklearn.utils.validation import (
 from stablepred._validation import (
     BoolArray,
     FloatArray,
-    check_at_least,
-    check_one_of,
     check_sample_weight,
     check_two_classes,
     read_labels,
@@ -90,15 +88,6 @@ class Target:
     values: FloatArray
     mean: float = 0.0
     scale: float = 1.0
-
-
-def check_screening_parameters(model: Any) -> None:
-    """Check the parameters that decide how variables are judged."""
-    check_one_of(model, "guard", (True, False))
-    check_one_of(model, "device", ("auto", "cpu", "cuda"))
-    if isinstance(model.cv, Real):
-        check_at_least(model, "cv", 2, integer=True)
-    make_evidence(model.evidence, seed=0)
 
 
 # --- reading ---

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -14,46 +14,50 @@ from sklearn.base import (
     MetaEstimatorMixin,
     RegressorMixin,
     is_classifier,
+    is_regressor,
 )
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_is_fitted
 
+from stablepred._parameters import Rule, check_parameters
 from stablepred._random import RandomState
 from stablepred._validation import BoolArray, FloatArray, atomic, warn_user
 from stablepred.evaluation.references import References, fit_references
 from stablepred.evidence.base import Evidence
+from stablepred.evidence.verdict import make_evidence
 from stablepred.exceptions import ConstantPredictionWarning
 from stablepred.heads.guard import Decision
 from stablepred.heads.wrapped import check_estimator, fit_on_rows
+from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.screening import (
     Rows,
+    Screening,
     Target,
-    check_screening_parameters,
     encode_features,
     read_classes,
     read_number,
     read_rows,
     screen,
 )
-from stablepred.models.stored import check_stable
 from stablepred.tables.encoder import TableEncoder
 
+MOST_CODES = 20  # integers with more different values than this are a number
 
-@dataclass(eq=False, repr=False)
-class StableEstimator(MetaEstimatorMixin, BaseEstimator):
-    """What the classifier and the regressor share: everything but the outcome."""
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Screener(BaseEstimator):
+    """What the selector, the classifier and the regressor share: everything but the outcome."""
 
     takes_tables = True
     save = save_method
-    check_stored = check_stable
+    rules: ClassVar[dict[str, Rule]] = {"evidence": lambda _, value: make_evidence(value, seed=0)}
 
-    estimator: Any = None
-    _: KW_ONLY
     evidence: str | Sequence[str | Evidence] = "auto"
     guard: bool = True
     cv: Any = 3
     random_state: RandomState = None
-    n_jobs: int | None = None
     device: str = "auto"
     verbose: int = 0
     variables_: pd.DataFrame = field(init=False)
@@ -61,11 +65,11 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
     stable_features_: BoolArray = field(init=False)
     used_features_: BoolArray = field(init=False)
     encoder_: TableEncoder = field(init=False)
-    columns_: np.ndarray = field(init=False)
     random_state_: int = field(init=False)
+    n_features_in_: int = field(init=False)
+    columns_: np.ndarray = field(init=False)
     estimator_: Any = field(init=False)
     references_: References = field(init=False)
-    n_features_in_: int = field(init=False)
 
     @atomic
     def fit(
@@ -76,7 +80,7 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         environment: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Judge the variables, decide which to use, and fit the estimator on them.
+        """Judge the variables, decide which to use, and fit the estimator (if any) on them.
 
         Parameters
         ----------
@@ -84,7 +88,8 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
             Numbers or, in a DataFrame, numbers, booleans, strings and categories, with missing
             values.
         y : array-like of shape (n_samples,)
-            The outcome.
+            The outcome. For the selector, strings, booleans and integers with few distinct values
+            are classes, and all else is a number.
         sample_weight : array-like of shape (n_samples,), optional
             A row of weight 2 counts as two equal rows, one of weight 0 as absent.
         environment : array-like of shape (n_samples,), optional
@@ -98,12 +103,23 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
         -------
         self
         """
-        check_screening_parameters(self)
-        check_estimator(self, sample_weight is not None)
+        check_parameters(self)
+        if predicts := is_classifier(self) or is_regressor(self):
+            check_estimator(self, sample_weight is not None)
         rows = read_rows(self, X, y, sample_weight, environment, groups)
         screening = screen(self, rows, self._read_target(rows))
+        if predicts:
+            self._fit_estimator(X, rows, sample_weight, screening)
+        return self
+
+    def _read_target(self, rows: Rows) -> Target:
+        """The outcome as numbers; sets what is needed for the way back."""
+        raise NotImplementedError
+
+    def _fit_estimator(self, X: Any, rows: Rows, sample_weight: Any, screening: Screening) -> None:
+        """The estimator on the variables in use, and the references."""
         self.columns_ = screening.sample.origin.columns[screening.used]
-        if self.estimator is None:
+        if vars(self)["estimator"] is None:
             self.estimator_ = screening.fit_chosen()
         else:
             self.columns_ = np.sort(self.columns_)
@@ -119,29 +135,59 @@ class StableEstimator(MetaEstimatorMixin, BaseEstimator):
                 "too few rows, or the variables in use carry no information on the outcome.",
                 ConstantPredictionWarning,
             )
-        return self
-
-    def _read_target(self, rows: Rows) -> Target:
-        """The outcome as numbers; sets what is needed for the way back."""
-        raise NotImplementedError
 
     def _encode(self, X: Any) -> Any:
         """The columns that the estimator uses: an array, or a frame where ``fit`` saw names."""
         check_is_fitted(self)
         x = encode_features(self, X)[:, self.columns_]
-        if self.estimator is None or not hasattr(self, "feature_names_in_"):
+        if vars(self)["estimator"] is None:
+            return torch.as_tensor(x)
+        if not hasattr(self, "feature_names_in_"):
             return x
         return pd.DataFrame(x, columns=self.encoder_.get_feature_names_out()[self.columns_])
 
+    def check_stored(self) -> None:
+        """Raise ValueError unless the model could have been fitted and can predict."""
+        check_parameters(self)
+        if not values.is_fitted(self):
+            return
+        p = values.n_features(self)
+        masks = self.stable_features_, self.used_features_
+        if any(mask.shape != (p,) for mask in masks):
+            raise ValueError(f"the masks must be {p} booleans")
+        if len(self.variables_) != p:
+            raise ValueError(f"variables_ must have one row for each of {p} columns")
+        if not values.is_fitted(self.encoder_):
+            raise ValueError("encoder_ must be fitted")
+        if not (is_classifier(self) or is_regressor(self)):
+            return
+        columns, width = self.columns_, len(self.encoder_.get_feature_names_out())
+        if columns.dtype.kind != "i" or len(set(columns.tolist())) < len(columns):
+            raise ValueError("columns_ must be different integers")
+        if len(columns) and not 0 <= columns.min() <= columns.max() < width:
+            raise ValueError(f"columns_ must be columns of the encoder, which has {width}")
+        if is_classifier(self) and len(values.labels(self)) < 2:
+            raise ValueError("classes_ must be two labels or more")
+        if not np.isfinite(getattr(self, "target_mean_", 0) + getattr(self, "target_scale_", 0)):
+            raise ValueError("target_mean_ and target_scale_ must be finite")
+        if vars(self)["estimator"] is None:
+            self.estimator_.check_columns(len(columns))
+        elif getattr(self.estimator_, "n_features_in_", None) != len(columns):
+            raise ValueError("estimator_ must be fitted on the columns in use")
+        elif is_classifier(self) and not np.array_equal(self.estimator_.classes_, self.classes_):
+            raise ValueError("the classes of estimator_ differ from those of the model")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
         tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
 
 @storable
-class StableClassifier(ClassifierMixin, StableEstimator):
+@dataclass(eq=False, repr=False)
+class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
     """Any classifier, fitted on the variables whose tie to the outcome can be relied on.
 
     Every variable is judged stable, noisy or undecided, from explaining away and, with several
@@ -208,7 +254,10 @@ class StableClassifier(ClassifierMixin, StableEstimator):
     True
     """
 
-    classes_: np.ndarray
+    estimator: Any = None
+    _: KW_ONLY
+    n_jobs: int | None = None
+    classes_: np.ndarray = field(init=False)
 
     def _read_target(self, rows: Rows) -> Target:
         self.classes_, target = read_classes(rows)
@@ -219,7 +268,7 @@ class StableClassifier(ClassifierMixin, StableEstimator):
         x = self._encode(X)
         if self.estimator is not None:
             return np.asarray(self.estimator_.predict_proba(x))
-        found: FloatArray = self.estimator_.predict(torch.as_tensor(x)).numpy()
+        found: FloatArray = self.estimator_.predict(x).numpy()
         return found if found.ndim == 2 else np.column_stack([1 - found, found])
 
     def predict(self, X: Any) -> np.ndarray:
@@ -229,7 +278,8 @@ class StableClassifier(ClassifierMixin, StableEstimator):
 
 
 @storable
-class StableRegressor(RegressorMixin, StableEstimator):
+@dataclass(eq=False, repr=False)
+class StableRegressor(RegressorMixin, MetaEstimatorMixin, Screener):
     """Any regressor, fitted on the variables whose tie to the outcome can be relied on.
 
     Works like :class:`StableClassifier`, with a numeric outcome: explaining away is judged within
@@ -262,8 +312,11 @@ class StableRegressor(RegressorMixin, StableEstimator):
     True
     """
 
-    target_mean_: float
-    target_scale_: float
+    estimator: Any = None
+    _: KW_ONLY
+    n_jobs: int | None = None
+    target_mean_: float = field(init=False)
+    target_scale_: float = field(init=False)
 
     def _read_target(self, rows: Rows) -> Target:
         target = read_number(rows)
@@ -275,5 +328,46 @@ class StableRegressor(RegressorMixin, StableEstimator):
         x = self._encode(X)
         if self.estimator is not None:
             return np.asarray(self.estimator_.predict(x))
-        found = self.estimator_.predict(torch.as_tensor(x)).numpy()
+        found = self.estimator_.predict(x).numpy()
         return np.asarray(self.target_mean_ + self.target_scale_ * found)
+
+
+@storable
+@dataclass(eq=False, repr=False, kw_only=True)
+class StableFeatureSelector(SelectorMixin, Screener):
+    """Leave out the variables whose tie to the outcome cannot be relied on.
+
+    This is the first half of :class:`StableClassifier` and :class:`StableRegressor` as a
+    transformer: it keeps the columns that they would use without an ``estimator``, unchanged.
+
+    Parameters
+    ----------
+    evidence, guard, cv, random_state, device, verbose
+        As in :class:`StableClassifier`.
+
+    Attributes
+    ----------
+    variables_, decision_, stable_features_, used_features_, encoder_
+        As in :class:`StableClassifier`.
+
+    Examples
+    --------
+    >>> from stablepred import StableFeatureSelector
+    >>> from stablepred.data import SyntheticWorld
+    >>> world = SyntheticWorld("s_indep_v")
+    >>> train = world.sample(2000, bias_rate=0.75, random_state=0)
+    >>> selector = StableFeatureSelector(random_state=0).fit(train.X, train.y)
+    >>> sorted(selector.get_feature_names_out()) == sorted(world.stable_features)
+    True
+    """
+
+    def _read_target(self, rows: Rows) -> Target:
+        labels = rows.labels
+        is_number = labels.dtype.kind in "iuf" and (
+            type_of_target(labels).startswith("continuous") or len(np.unique(labels)) > MOST_CODES
+        )
+        return read_number(rows) if is_number else read_classes(rows)[1]
+
+    def _get_support_mask(self) -> BoolArray:
+        check_is_fitted(self)
+        return self.used_features_

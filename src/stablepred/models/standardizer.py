@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.core.sharding import current_shards
 from stablepred.io.save import storable
-from stablepred.io.values import check_fitted_names, is_fitted, n_features, numbers
+from stablepred.io.values import is_fitted, n_features, numbers
 from stablepred.sample import sum_exactly
 
 # Numbers enter a fit within so many standard deviations of their mean.
@@ -79,7 +79,6 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not is_fitted(self):
             return
         names = ("means_", "scales_", "low_", "high_")
-        check_fitted_names(self, *names)
         mean, scale, low, high = (numbers(self, name, (n_features(self),)) for name in names)
         with np.errstate(all="ignore"):
             ends = np.abs(np.array([low - mean, high - mean]) / scale)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from stablepred._parameters import Rule, check_parameters, one_of
 from stablepred._validation import (
     atomic,
-    check_one_of,
     check_sample_weight,
     column_names,
     warn_user,
@@ -114,6 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     feature_names_in_: NDArray[np.object_]
 
     save = save_method
+    rules: ClassVar[dict[str, Rule]] = {"tails": one_of("log", "clip", "keep")}
 
     def __init__(
         self,
@@ -186,8 +187,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.overlap is not None and not 0 <= self.overlap < 0.5:
             raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
-        check_one_of(self, "dichotomize", (None, "mean", "median"))
-        check_one_of(self, "tails", ("log", "clip", "keep"))
+        check_parameters(self)
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The features of new rows; warns about values not seen in training."""

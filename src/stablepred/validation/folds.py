@@ -210,7 +210,7 @@ def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
 
 def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
     """Find the features that vary and that the library's screen does not call stable."""
-    from stablepred.models.selector import StableFeatureSelector  # it imports this package
+    from stablepred.models.stable import StableFeatureSelector  # it imports this package
 
     x = column_values(rows.X, range(len(rows.names)), rows.names)
     order = by_content(x)  # so that the verdict does not depend on the columns' order
