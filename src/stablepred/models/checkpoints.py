@@ -16,7 +16,6 @@ import joblib
 import numpy as np
 import torch
 
-from stablepred._extras import require
 from stablepred._version import __version__
 from stablepred.core.loop import Checkpoint, Settings, State
 from stablepred.exceptions import CheckpointError
@@ -27,8 +26,6 @@ from stablepred.sample import Sample
 # as long as writing that one took.
 SECONDS = 2.0
 TIMES_AS_LONG = 20.0
-
-PATIENCE = 2.0  # seconds before any progress is shown
 
 Identity = dict[str, str]
 
@@ -61,8 +58,8 @@ def follow_fit(
     if path is not None:
         checkpoint = FileCheckpoint(Path(path), identity_of(estimator, sample, seed), seed)
         seed = checkpoint.seed
-    with fit_progress(type(estimator).__name__, estimator.verbose > 0) as on_iteration:
-        yield replace(settings, on_iteration=on_iteration, checkpoint=checkpoint), seed
+    progress = fit_progress(type(estimator).__name__, estimator.verbose > 0)
+    yield replace(settings, on_iteration=progress, checkpoint=checkpoint), seed
     if path is not None:  # the fit is done
         remove_checkpoint(path)
 
@@ -139,25 +136,13 @@ def _convert(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
     return [_convert(item, kind, function) for item in value] if isinstance(value, list) else value
 
 
-@contextmanager
-def fit_progress(name: str, wanted: bool) -> Iterator[Callable[[str, int, float], None]]:
-    """Yield a callback (stage, iteration, objective) that shows progress if a fit takes long."""
-    if not wanted or not sys.stderr.isatty():
-        yield lambda stage, iteration, value: None
-        return
-    rich = require("rich.progress", "verbose > 0 on a terminal")
-    text = rich.TextColumn("{task.description}")
-    columns = (rich.SpinnerColumn(), text, rich.TimeElapsedColumn())
-    console = require("rich.console", "verbose > 0").Console(stderr=True)
-    started = time.monotonic()
-    with rich.Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(name, visible=False)
+def fit_progress(name: str, wanted: bool) -> Callable[[str, int, float], None]:
+    """A callback (stage, iteration, objective) that shows progress on a terminal."""
+    shown = wanted and sys.stderr.isatty()
 
-        def show(stage: str, iteration: int, value: float) -> None:
-            progress.update(
-                task,
-                description=f"{name}: {stage}, iteration {iteration + 1}, objective {value:.5g}",
-                visible=time.monotonic() - started > PATIENCE,
-            )
+    def show(stage: str, iteration: int, value: float) -> None:
+        if shown:
+            line = f"{name}: {stage}, iteration {iteration + 1}, objective {value:.5g}"
+            print(f"\033[K{line}", end="\r", file=sys.stderr, flush=True)
 
-        yield show
+    return show

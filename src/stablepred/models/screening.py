@@ -230,10 +230,8 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
     Sets the fitted attributes about variables.
     """
     model.random_state_ = seed = draw_seed(model.random_state)
-    with (
-        limit_resources(rows.x.size),
-        fit_progress(type(model).__name__, model.verbose > 0) as progress,
-    ):
+    progress = fit_progress(type(model).__name__, model.verbose > 0)
+    with limit_resources(rows.x.size):
         sample = _group(model, rows, target)
         straight = _straighten(model, rows, sample, target.outcome, seed)
         if straight is not rows:

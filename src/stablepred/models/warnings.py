@@ -50,19 +50,14 @@ def _warn_about_redundant_features(sample: Sample) -> None:
     """Warn about features that equal another one, or its opposite, in every row."""
     if sample.shards is not LOCAL:
         return
-    centred = sample.features - sample.features.mean(0)
-    alike = np.abs((centred.T @ centred).cpu().numpy())
-    length = np.sqrt(np.diag(alike))
-    alike = alike > (1 - 1e-9) * np.outer(length, length)
-    originals: list[int] = []
-    repeated = []
-    for j in np.argsort(sample.origin.columns).tolist():
-        original = next((k for k in originals if alike[j, k]), None)
-        if original is None:
-            originals.append(j)
-        else:
-            repeated.append(f"{sample.names[j]} (as {sample.names[original]})")
-    if repeated:
+    order = np.argsort(sample.origin.columns)
+    names = np.array(sample.names)[order]
+    centred = (sample.features - sample.features.mean(0))[:, order]
+    products = np.abs((centred.T @ centred).cpu().numpy())
+    length = np.sqrt(np.diag(products))
+    first = (products > (1 - 1e-9) * np.outer(length, length)).argmax(axis=1)
+    copies = np.flatnonzero(first < np.arange(len(first)))
+    if repeated := [f"{names[j]} (as {names[first[j]]})" for j in copies]:
         warn_user(
             f"features equal to another in every row, or opposite: {', '.join(repeated)}. No "
             "weights can balance such features against each other. Leave out one of each pair.",
@@ -73,9 +68,8 @@ def _warn_about_redundant_features(sample: Sample) -> None:
 def _warn_about_weights(estimator: Any, solution: Solution) -> None:
     """Warn if the weights collapsed, met their floor, or did not move at all."""
     report, floor = estimator.balance_report_, estimator.min_effective_share
-    share = report.effective_share
-    mean = 1 - solution.history.get("weight_sum", [0.0])[-1] ** 0.5
-    message = ""
+    share, message = report.effective_share, ""
+    mean = 1 - solution.history["weight_sum"][-1] ** 0.5
     if solution.floored:
         message = (
             f"the weights reached the floor on the effective sample size ({floor:.0%} of the rows) "
@@ -109,12 +103,11 @@ def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
     columns = sample.shards.smallest(is_bit.double()).bool()
     names = np.array(sample.names)[columns.cpu().numpy()]
     x, mass = sample.features[:, columns], sample.mass
-    v = mass * w
-    on, on_before, off, off_before = sample.totals(v @ x, mass @ x, v @ (1 - x), mass @ (1 - x))
-    erased = [(name, 1) for name in names[(on < ERASED * on_before).cpu().numpy()]]
-    erased += [(name, 0) for name in names[(off < ERASED * off_before).cpu().numpy()]]
-    if erased:
-        listed = ", ".join(f"{name} = {value}" for name, value in sorted(erased))
+    sides = torch.stack([1 - x, x])  # the rows where a feature is 0, and where it is 1
+    left, before = sample.totals((mass * w) @ sides, mass @ sides)
+    erased = np.argwhere((left < ERASED * before).T.cpu().numpy()).tolist()
+    if found := sorted((names[j], value) for j, value in erased):
+        listed = ", ".join(f"{name} = {value}" for name, value in found)
         warn_user(
             f"the weights leave the rows with {listed} less than {ERASED:.0%} of their original "
             "share: overlap is violated there, and nothing can be compared. Raise weight_l2 "

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, FloatArray
-from stablepred.worlds.synthetic import check_rows, draw_until, take_columns
+from stablepred.worlds.environment import FloatArray, World, take_columns
+from stablepred.worlds.synthetic import draw_until
 
 SETTINGS = ("s_indep_v", "s_to_v", "v_to_s", "collinear")
 BETA = np.array([1, -2, 3, -1, 2]) / 3
@@ -18,7 +17,7 @@ NOISE_VARIANCE = 0.3
 
 
 @dataclass(frozen=True)
-class ContinuousWorld:
+class ContinuousWorld(World):
     """A linear world with one interaction and one noisy feature tied to the outcome by selection.
 
     Parameters
@@ -61,15 +60,9 @@ class ContinuousWorld:
         object.__setattr__(self, "n_features", int(p))
 
     @property
-    def feature_names(self) -> list[str]:
-        """Names of all columns in order."""
-        half = self.n_features // 2
-        return [f"{kind}{j + 1}" for kind in "SV" for j in range(half)]
-
-    @property
     def stable_features(self) -> list[str]:
         """Names of the features that Y depends on: all S."""
-        return self.feature_names[: self.n_features // 2]
+        return self.feature_names[: self.n_stable]
 
     @property
     def biased_features(self) -> list[str]:
@@ -80,48 +73,24 @@ class ContinuousWorld:
         """f(S), the outcome before noise and its mean given X in every environment."""
         return _signal(take_columns(X, self.stable_features).to_numpy(dtype=np.float64))
 
-    def sample(
-        self,
-        n: int,
-        bias_rate: float,
-        random_state: RandomState = None,
-        *,
-        name: str | None = None,
-    ) -> Environment:
-        """Draw an environment of ``n`` rows, selected at rate r = ``bias_rate``.
+    def _check_rate(self, rate: float) -> float:
+        if not isinstance(rate, Real) or not 1.0 < abs(rate) < np.inf:
+            raise InputError(f"bias_rate must be a number above 1 or below -1, but is {rate!r}.")
+        return float(rate)
 
-        Parameters
-        ----------
-        n : int
-            Number of rows after selection.
-        bias_rate : float
-            r, above 1 or below -1; the last V is tied to f(S) where r is positive, to -f(S) where
-            it is negative, and the more closely the larger its size.
-        random_state : int, RandomState or None
-            With the same seed, draws with a different ``n``, rate or world are independent.
-        name : str, optional
-            Name of the environment; by default ``"r=..."``.
-        """
-        if not isinstance(bias_rate, Real) or not 1.0 < abs(bias_rate) < np.inf:
-            raise InputError(
-                f"bias_rate must be a number above 1 or below -1, but is {bias_rate!r}."
-            )
-        n, rate = check_rows(n), float(bias_rate)
-        rng = numpy_generator(root_seed(random_state), repr(self), n, rate)
-
+    def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Any, ...]:
         def select(size: int) -> tuple[FloatArray]:
             x = self._draw(size, rng)
-            gap = np.abs(_signal(x[:, : self.n_features // 2]) - np.sign(rate) * x[:, -1])
+            gap = np.abs(_signal(x[:, : self.n_stable]) - np.sign(rate) * x[:, -1])
             return (x[rng.random(size) < abs(rate) ** (-5 * gap)],)
 
         (x,) = draw_until(n, select, tried=10)
-        y = _signal(x[:, : self.n_features // 2]) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(n)
-        frame = pd.DataFrame(x, columns=self.feature_names)
-        return Environment(name if name is not None else f"r={rate:g}", frame, y)
+        y = _signal(x[:, : self.n_stable]) + np.sqrt(NOISE_VARIANCE) * rng.standard_normal(n)
+        return x, y
 
     def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Rows before selection."""
-        half = self.n_features // 2
+        half = self.n_stable
         z, v = rng.standard_normal((n, half + 1)), rng.standard_normal((n, half))
         s = 0.8 * z[:, :-1] + 0.2 * z[:, 1:]
         if self.setting == "s_to_v":

@@ -1,6 +1,8 @@
 """One environment: a named table of features with an outcome (paper, section 3.1)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
+from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
 
 FloatArray = npt.NDArray[np.float64]
@@ -71,6 +74,78 @@ class Environment:
             f"Environment({self.name!r}: {rows} rows, {columns} features, "
             f"{outcome}: {self.y.mean():.3f})"
         )
+
+
+class World:
+    """What the synthetic worlds share: names of columns, and environments drawn by selection."""
+
+    n_features: int
+    _check_rate: Callable[[float], float]
+    _select: Callable[..., tuple[Any, ...]]  # n rows of the selected population, by rate and rng
+
+    @property
+    def n_stable(self) -> int:
+        """p_s, the number of columns named S."""
+        return self.n_features // 2
+
+    @property
+    def n_noisy(self) -> int:
+        """p_v, the number of columns named V."""
+        return self.n_features - self.n_stable
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of all columns in order."""
+        stable = [f"S{j + 1}" for j in range(self.n_stable)]
+        return stable + [f"V{j + 1}" for j in range(self.n_noisy)]
+
+    def sample(
+        self,
+        n: int,
+        bias_rate: float = 0.5,
+        random_state: RandomState = None,
+        *,
+        name: str | None = None,
+    ) -> Environment:
+        """Draw an environment of ``n`` rows, selected at rate r = ``bias_rate``.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows after selection.
+        bias_rate : float
+            r. A `SyntheticWorld` takes numbers in (0, 1), with .5 for no selection. A
+            `ContinuousWorld` takes numbers above 1, where the last V is tied to f(S), and below -1,
+            where it is tied to -f(S): the more closely, the larger the size.
+        random_state : int, RandomState or None
+            With the same seed, draws with a different ``n``, rate or world are independent.
+        name : str, optional
+            Name of the environment; by default ``"r=..."``.
+        """
+        rate, n = self._check_rate(bias_rate), check_rows(n)
+        rng = numpy_generator(root_seed(random_state), self._label, n, rate)
+        x, y = self._select(n, rate, rng)
+        frame = pd.DataFrame(x, columns=self.feature_names)
+        return Environment(name if name is not None else f"r={rate:g}", frame, y)
+
+    @property
+    def _label(self) -> str:
+        """What sets the draws of this world apart from those of others with the same seed."""
+        return repr(self)
+
+
+def check_rows(n: float) -> int:
+    """The number of rows as an integer of at least one."""
+    if not isinstance(n, Real) or not n >= 1 or not float(n).is_integer():
+        raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
+    return int(n)
+
+
+def take_columns(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The columns with these names; raises an InputError where some are missing."""
+    if missing := [name for name in names if name not in X.columns]:
+        raise InputError(f"X lacks the columns {missing} of this world.")
+    return X[names]
 
 
 def _as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, FloatArray, check_binary
-from stablepred.worlds.synthetic import check_rate, check_rows
+from stablepred.worlds.environment import Environment, FloatArray, check_binary, check_rows
+from stablepred.worlds.synthetic import check_rate
 
 
 def biased_sample(

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, ndtr
 
-from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, FloatArray, IntArray
+from stablepred.worlds.environment import FloatArray, IntArray, World, take_columns
 from stablepred.worlds.factors import TARGET, Values, selected_law
 
 Rows = npt.NDArray[np.int8]
@@ -32,8 +31,18 @@ CHOICES = {
 BATCH = 65_536  # most proposals drawn at once, to bound the memory
 
 
+def check_rate(rate: float) -> float:
+    """The bias rate as a float; raises an InputError outside (0, 1)."""
+    if not isinstance(rate, Real) or not 0.0 < rate < 1.0:
+        raise InputError(
+            f"bias_rate must lie strictly between 0 and 1, but is {rate!r}; "
+            "0.5 means no selection, more a positive and less a negative association."
+        )
+    return float(rate)
+
+
 @dataclass(frozen=True)
-class SyntheticWorld:
+class SyntheticWorld(World):
     """A data-generating process of section 6.2 from which environments are drawn.
 
     Parameters
@@ -79,6 +88,8 @@ class SyntheticWorld:
     everything with ``shift="v_given_s"`` (where nothing is rejected), it is a product of local
     factors, drawn exactly but for a quadrature (`stablepred.worlds.factors`).
     """
+
+    _check_rate = staticmethod(check_rate)
 
     setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
     n_features: int = 20
@@ -131,11 +142,6 @@ class SyntheticWorld:
         return round(self.stable * self.n_features)
 
     @property
-    def n_noisy(self) -> int:
-        """p_v, the number of columns named V."""
-        return self.n_features - self.n_stable
-
-    @property
     def n_biased(self) -> int:
         """The number of columns, counted from the last, that selection acts on."""
         return round(self.biased * self.n_features)
@@ -144,12 +150,6 @@ class SyntheticWorld:
     def n_linear(self) -> int:
         """How many of the stable features are linear in z: three quarters, rounded down."""
         return 3 * self.n_stable // 4
-
-    @property
-    def feature_names(self) -> list[str]:
-        """Names of all columns in order."""
-        stable = [f"S{j + 1}" for j in range(self.n_stable)]
-        return stable + [f"V{j + 1}" for j in range(self.n_noisy)]
 
     @property
     def stable_features(self) -> list[str]:
@@ -174,37 +174,10 @@ class SyntheticWorld:
         """The outcome before noise, 1 where z >= 0: a tie gives 1."""
         return (self._score(self._check_columns(X)) >= 0).astype(np.int64)
 
-    def sample(
-        self,
-        n: int,
-        bias_rate: float = 0.5,
-        random_state: RandomState = None,
-        *,
-        name: str | None = None,
-    ) -> Environment:
-        """Draw an environment of ``n`` rows, selected at rate r = ``bias_rate`` in (0, 1).
-
-        Parameters
-        ----------
-        n : int
-            Number of rows after selection.
-        bias_rate : float
-            r; at .5 every row is as likely to be selected as any other.
-        random_state : int, RandomState or None
-            With the same seed, draws with a different ``n``, rate or world are independent.
-        name : str, optional
-            Name of the environment; by default ``"r=..."``.
-        """
-        rate = check_rate(bias_rate)
-        n = check_rows(n)
-        # What sets the draws of this world apart from those of others with the same seed.
-        label = repr(self)
-        if self.shift == "y_given_v" or self.mediator == "integer":
-            label = label.replace(f", mediator={self.mediator!r}", "")
-        rng = numpy_generator(root_seed(random_state), label, n, rate)
-        x, y = self._select(n, rate, rng)
-        frame = pd.DataFrame(x.astype(np.int64), columns=self.feature_names)
-        return Environment(name if name is not None else f"r={rate:g}", frame, y)
+    @property
+    def _label(self) -> str:
+        idle = self.shift == "y_given_v" or self.mediator == "integer"
+        return repr(self).replace(f", mediator={self.mediator!r}", "") if idle else repr(self)
 
     def _check_columns(self, X: Any) -> npt.NDArray[Any]:
         """The columns of X, by name (a frame) or by position (an array)."""
@@ -293,13 +266,6 @@ def _stack(drawn: Values, names: list[str]) -> Rows:
     return np.column_stack([drawn[name] for name in names])
 
 
-def take_columns(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """The columns with these names; raises an InputError where some are missing."""
-    if missing := [name for name in names if name not in X.columns]:
-        raise InputError(f"X lacks the columns {missing} of this world.")
-    return X[names]
-
-
 def draw_until(n: int, draw: Callable[[int], tuple[Any, ...]], tried: int = 2) -> tuple[Any, ...]:
     """``n`` rows of the arrays that ``draw(size)`` keeps of ``size`` proposals."""
     parts, kept, shown = [], 0, tried
@@ -308,20 +274,3 @@ def draw_until(n: int, draw: Callable[[int], tuple[Any, ...]], tried: int = 2) -
         parts.append(draw(size))
         kept, shown = kept + len(parts[-1][0]), shown + size
     return tuple(np.concatenate(arrays)[:n] for arrays in zip(*parts, strict=True))
-
-
-def check_rate(rate: float) -> float:
-    """The bias rate as a float; raises an InputError outside (0, 1)."""
-    if not isinstance(rate, Real) or not 0.0 < rate < 1.0:
-        raise InputError(
-            f"bias_rate must lie strictly between 0 and 1, but is {rate!r}; "
-            "0.5 means no selection, more a positive and less a negative association."
-        )
-    return float(rate)
-
-
-def check_rows(n: float) -> int:
-    """The number of rows as an integer of at least one."""
-    if not isinstance(n, Real) or not n >= 1 or not float(n).is_integer():
-        raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
-    return int(n)
