@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._parameters import check_parameters
-from stablepred._validation import atomic, check_sample_weight, validate
+from stablepred._validation import atomic
 from stablepred.baselines.linear import LinearRegressor
-from stablepred.baselines.rows import distinct_rows, encode_environments, standardise
+from stablepred.baselines.rows import read_rows, standardise
 from stablepred.io.save import storable
 
 
@@ -58,13 +57,8 @@ class AnchorRegressor(LinearRegressor, BaseEstimator):
 
         Without ``environment`` this is least squares, with a warning.
         """
-        x, outcome = validate(self, X, y, y_numeric=True)
-        check_parameters(self)
-        weight = check_sample_weight(sample_weight, x)
-        code = encode_environments(self, environment, x, weight, outcome)
-        mass, first, _ = distinct_rows(self, weight, x, outcome, code)
-        z, mean, scale = standardise(np.column_stack([x, outcome])[first], mass)
-        _, group = np.unique(code[first], return_inverse=True)
+        x, outcome, mass, group = read_rows(self, X, y, sample_weight, environment, grouped=True)
+        z, mean, scale = standardise(np.column_stack([x, outcome]), mass)
         share = np.bincount(group, mass)
         means = np.stack([np.bincount(group, mass * column) / share for column in z.T], axis=1)
         pulled = z + (np.sqrt(self.gamma) - 1) * means[group]

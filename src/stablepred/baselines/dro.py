@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._parameters import check_parameters
-from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
+from stablepred._validation import atomic
 from stablepred.baselines.linear import LinearClassifier, LinearRegressor
 from stablepred.baselines.minimax import (
     Capped,
@@ -31,9 +30,8 @@ from stablepred.baselines.minimax import (
     log_loss,
     squared_loss,
 )
-from stablepred.baselines.rows import distinct_rows, standardise
+from stablepred.baselines.rows import Rows, read_rows, standardise
 from stablepred.io.save import storable
-from stablepred.models.entry import encode_outcome
 
 
 @dataclass(eq=False, repr=False)
@@ -48,14 +46,14 @@ class _DRO(BaseEstimator):
     max_iter: int = 2000
     tol: float = 1e-8
 
-    def _fit_rows(self, x: FloatArray, y: FloatArray, mass: FloatArray, loss: Loss) -> Fit:
+    def _fit_rows(self, rows: Rows, loss: Loss) -> Fit:
+        mass, unit = rows.mass, np.arange(len(rows.mass))
         near: dict[str, WorstCase] = {
             "chi2": ChiSquared(mass, self.radius),
             "kl": KullbackLeibler(mass, self.radius),
             "cvar": Capped(mass, np.full(len(mass), 1 / self.level)),
         }
-        unit = np.arange(len(mass))
-        return fit_worst_case(self, x, y, mass, loss, near[self.divergence], unit)
+        return fit_worst_case(self, rows, loss, near[self.divergence], unit)
 
 
 @storable
@@ -92,12 +90,7 @@ class DROClassifier(LinearClassifier, _DRO):
     @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to two classes."""
-        x, labels = validate(self, X, y)
-        check_parameters(self)
-        weight = check_sample_weight(sample_weight, x)
-        outcome = encode_outcome(self, labels, weight)
-        mass, first, _ = distinct_rows(self, weight, x, outcome)
-        self._take(self._fit_rows(x[first], outcome[first], mass, log_loss))
+        self._take(self._fit_rows(read_rows(self, X, y, sample_weight, grouped=False), log_loss))
         return self
 
 
@@ -111,13 +104,10 @@ class DRORegressor(LinearRegressor, _DRO):
     @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to a number."""
-        x, outcome = validate(self, X, y, y_numeric=True)
-        check_parameters(self)
-        weight = check_sample_weight(sample_weight, x)
-        mass, first, _ = distinct_rows(self, weight, x, outcome)
-        z, mean, unit = standardise(outcome[first, None].astype(np.float64), mass)
-        found = self._fit_rows(x[first], z[:, 0], mass, squared_loss)
+        rows = read_rows(self, X, y, sample_weight, grouped=False)
+        z, (mean,), (unit,) = standardise(rows.y[:, None], rows.mass)
+        found = self._fit_rows(rows._replace(y=z[:, 0]), squared_loss)
         self.coef_ = found.coef * unit
-        self.intercept_ = float(found.intercept * unit[0] + mean[0])
+        self.intercept_ = float(found.intercept * unit + mean)
         self.objective_, self.n_iter_, self.converged_ = found[2:]
         return self

@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
-from stablepred._parameters import check_parameters
-from stablepred._validation import atomic, check_sample_weight, validate
+from stablepred._validation import atomic
 from stablepred.baselines.linear import LinearClassifier
 from stablepred.baselines.minimax import Capped, fit_worst_case, log_loss
-from stablepred.baselines.rows import distinct_rows, encode_environments
+from stablepred.baselines.rows import read_rows
 from stablepred.io.save import storable
-from stablepred.models.entry import encode_outcome
 
 
 @storable
@@ -71,16 +69,9 @@ class GroupDROClassifier(LinearClassifier, BaseEstimator):
 
         Without ``environment`` this is plain logistic regression, with a warning.
         """
-        x, labels = validate(self, X, y)
-        check_parameters(self)
-        weight = check_sample_weight(sample_weight, x)
-        outcome = encode_outcome(self, labels, weight)
-        code = encode_environments(self, environment, x, weight, outcome)
-        mass, first, _ = distinct_rows(self, weight, x, outcome, code)
-        _, unit = np.unique(code[first], return_inverse=True)
-        share = np.bincount(unit, mass).astype(np.float64)
+        rows = read_rows(self, X, y, sample_weight, environment, grouped=True)
+        share = np.bincount(rows.group, rows.mass).astype(np.float64)
         # The worst of all groups, by any weights that sum to one.
         worst, added = Capped(share, 1 / share), self.adjustment / np.sqrt(share)
-        rows = x[first], outcome[first], mass
-        self._take(fit_worst_case(self, *rows, log_loss, worst, unit, added=added))
+        self._take(fit_worst_case(self, rows, log_loss, worst, rows.group, added))
         return self

@@ -21,6 +21,18 @@ def scores(model: Any, X: ArrayLike) -> FloatArray:
     return validate(model, X, reset=False) @ np.ravel(model.coef_) + model.intercept_
 
 
+def check_linear(model: Any) -> None:
+    """Raise ValueError unless the model is sound."""
+    check_parameters(model)
+    if values.is_fitted(model):
+        one = () if isinstance(model, RegressorMixin) else (1,)
+        if one and len(values.labels(model)) != 2:
+            raise ValueError("classes_ must be two labels")
+        coef = values.numbers(model, "coef_", (*one, values.n_features(model)))
+        offset = values.numbers(model, "intercept_", one) if one else np.array(model.intercept_)
+        values.check_finite_sums("coef_", coef, offset)
+
+
 class LinearClassifier(ClassifierMixin):
     """Two classes by log-odds that are linear in the columns."""
 
@@ -31,6 +43,7 @@ class LinearClassifier(ClassifierMixin):
     n_iter_: int
     converged_: bool
     save = save_method
+    check_stored = check_linear
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class."""
@@ -50,15 +63,6 @@ class LinearClassifier(ClassifierMixin):
         self.coef_, self.intercept_ = fit.coef[None], np.array([fit.intercept])
         self.objective_, self.n_iter_, self.converged_ = fit[2:]
 
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_parameters(self)
-        if values.is_fitted(self):
-            if len(values.labels(self)) != 2:
-                raise ValueError("classes_ must be two labels")
-            coef = values.numbers(self, "coef_", (1, values.n_features(self)))
-            values.check_finite_sums("coef_", coef, values.numbers(self, "intercept_", (1,)))
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -74,14 +78,8 @@ class LinearRegressor(RegressorMixin):
     n_iter_: int
     converged_: bool
     save = save_method
+    check_stored = check_linear
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """The predicted number of each row."""
         return scores(self, X)
-
-    def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
-        check_parameters(self)
-        if values.is_fitted(self):
-            coef = values.numbers(self, "coef_", (values.n_features(self),))
-            values.check_finite_sums("coef_", coef, np.array(self.intercept_))

@@ -17,7 +17,7 @@ from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.special import expit
 
 from stablepred._validation import FloatArray, warn_user
-from stablepred.baselines.rows import IntArray, standardise
+from stablepred.baselines.rows import IntArray, Rows, standardise
 from stablepred.exceptions import ConvergenceWarning
 
 LBFGS = {"maxcor": 30, "maxls": 50, "maxfun": 10**9}
@@ -174,9 +174,7 @@ class Fit(NamedTuple):
 
 def fit_worst_case(
     estimator: Any,
-    x: FloatArray,
-    y: FloatArray,
-    mass: FloatArray,
+    rows: Rows,
     loss: Loss,
     worst: WorstCase,
     unit: IntArray,
@@ -190,13 +188,13 @@ def fit_worst_case(
     with moving the centre to the worst q, until the value there, a lower bound once beta is
     optimal, meets the exact maximum.
     """
-    z, mean, scale = standardise(x, mass)
+    mass, (z, mean, scale) = rows.mass, standardise(rows.x, rows.mass)
     within = mass / np.bincount(unit, mass)[unit]
 
     def evaluate(
         theta: FloatArray, centre: FloatArray, pull: float
     ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-        losses, slopes = loss(z @ theta[1:] + theta[0], y)
+        losses, slopes = loss(z @ theta[1:] + theta[0], rows.y)
         units = np.asarray(np.bincount(unit, within * losses) + added, dtype=np.float64)
         q, cost = (centre, 0.0) if pull == np.inf else worst.weights(units, centre, pull)
         slope = q[unit] * within * slopes

@@ -6,28 +6,53 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import is_classifier
 
-from stablepred._validation import FloatArray, check_size, column_names, read_labels, warn_user
+from stablepred._parameters import check_parameters
+from stablepred._validation import (
+    FloatArray,
+    check_sample_weight,
+    check_size,
+    column_names,
+    read_labels,
+    validate,
+    warn_user,
+)
 from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.models.entry import encode_outcome
 
 IntArray = NDArray[np.intp]
 
 
 class Rows(NamedTuple):
-    """Distinct rows in sorted order, so that sums do not depend on the order of the table.
+    """Distinct rows in sorted order, so that sums do not depend on the order of the table."""
 
-    ``mass`` sums to one, ``first`` is a row of the table that each stands for, and ``at`` the
-    position of every row of the table among them (-1: absent, its weight is zero).
-    """
-
-    mass: FloatArray
-    first: IntArray
-    at: IntArray
+    x: FloatArray
+    y: FloatArray  # two classes as 0 and 1
+    mass: FloatArray  # sums to one
+    group: IntArray  # number of the environment, from 0 without gaps
 
 
-def distinct_rows(estimator: Any, weight: FloatArray, x: FloatArray, *others: ArrayLike) -> Rows:
+def read_rows(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, environment: Any = None, *, grouped: bool
+) -> Rows:
+    """Validate all that ``fit`` is given, and group the rows that are equal."""
+    is_class = is_classifier(estimator)
+    x, y = validate(estimator, X, y, y_numeric=not is_class)
+    check_parameters(estimator)
+    weight = check_sample_weight(sample_weight, x)
+    y = encode_outcome(estimator, y, weight) if is_class else y.astype(np.float64)
+    code = encode_environments(estimator, environment, x, weight, y) if grouped else 0 * weight
+    mass, first, _ = distinct_rows(estimator, weight, x, y, code)
+    return Rows(x[first], y[first], mass, np.unique(code[first], return_inverse=True)[1])
+
+
+def distinct_rows(
+    estimator: Any, weight: FloatArray, x: FloatArray, *others: ArrayLike
+) -> tuple[FloatArray, IntArray, IntArray]:
     """Group the rows that have a positive weight and are equal in all columns.
 
-    ``others`` are the outcome and the number of the environment, where there are any.
+    ``others`` are the outcome and the number of the environment, where there are any. Returned are
+    the mass of each group, which sums to one; a row of the table that it stands for; and the number
+    of the group of every row (-1: absent, its weight is zero).
     """
     present = np.flatnonzero(weight > 0)
     columns = [np.asarray(c, dtype=np.float64) for c in (x, *others)]
@@ -37,7 +62,7 @@ def distinct_rows(estimator: Any, weight: FloatArray, x: FloatArray, *others: Ar
     mass = np.bincount(at.ravel(), weight[present])
     everywhere = np.full(len(weight), -1)
     everywhere[present] = at.ravel()
-    return Rows(mass / mass.sum(), present[first], everywhere)
+    return mass / mass.sum(), present[first], everywhere
 
 
 def standardise(x: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
