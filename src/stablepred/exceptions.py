@@ -20,7 +20,7 @@ class CheckpointError(InputError):
 
 
 class ShardError(RuntimeError):
-    """A fit on row shards cannot go on; the message says which process is to blame and why."""
+    """A fit on row shards cannot go on, because another process has failed or hangs."""
 
 
 class StablepredWarning(UserWarning):

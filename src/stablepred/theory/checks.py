@@ -50,15 +50,10 @@ def check_weights(w: ArrayLike, n: int) -> FloatArray:
         weights = np.asarray(w, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"the weights must be numbers: {error}.") from error
-    if weights.shape != (n,):
+    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError(
-            f"the weights must be one number for each of the {n} rows of X, "
-            f"but have shape {weights.shape}."
-        )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise InputError(
-            f"the weights must be finite and at least 0, but the smallest is {weights.min()} "
-            f"and the largest {weights.max()}."
+            f"the weights must be finite numbers of at least 0, one for each of the {n} rows of X, "
+            f"but have shape {weights.shape}, and the smallest is {weights.min(initial=np.inf)}."
         )
     if not weights.any():
         raise InputError("all weights are 0; at least one row needs a positive weight.")

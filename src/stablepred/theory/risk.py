@@ -9,7 +9,7 @@ With probability at least 1 - delta, and RC of :func:`rademacher_term`,
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -61,59 +61,8 @@ class RiskBound:
         )
 
 
-class ModelClass(NamedTuple):
-    """All models whose norms are within these bounds."""
-
-    p: int
-    hidden: tuple[int, ...]  # d_1 ... d_K; empty for a model linear in the features
-    beta_l2: float  # on ||beta||_2^2: lambda_4
-    beta_l1: float  # on ||beta||_1: lambda_5
-    network: float  # on sum_k ||A_k||_F^2: lambda_7
-    biases: tuple[float, ...]  # on ||b_k||_2: M_k, one for each layer
-
-    @property
-    def widths(self) -> tuple[int, ...]:
-        """l_0 ... l_K: each layer's neurons and the constant one."""
-        return tuple(width + 1 for width in (self.p, *self.hidden))
-
-    @property
-    def beta_reach(self) -> float:
-        """min(sqrt(lambda_4 l_K), lambda_5); no |beta'[phi; 1]| is larger, as 0 <= phi <= 1."""
-        return min(math.sqrt(self.beta_l2 * self.widths[-1]), self.beta_l1)
-
-    def complexity(self, n: int) -> float:
-        """The Rademacher term for n rows."""
-        pairs = zip(self.biases, self.widths, strict=False)
-        layers = (math.sqrt((self.network + b**2) * width) for b, width in pairs)  # B_k sqrt(l_k-1)
-        scale = 2.0 ** (len(self.hidden) + 3) * math.sqrt(2 * math.log(2 * self.p) / n)
-        return scale * self.beta_reach * math.prod(layers)
-
-
-def _make_class(
-    p: int, hidden: Sequence[int], beta_l2: float, beta_l1: float, network: float, biases: Any
-) -> ModelClass:
-    """The class that bounds define; ``biases`` is one number or one per layer."""
-    several = [biases] * len(hidden) if np.ndim(biases) == 0 else list(np.ravel(biases))
-    if len(several) != len(hidden):
-        raise InputError(
-            f"bias_bounds has {len(several)} entries, but the encoder has {len(hidden)} layers; "
-            "give one bound for each layer, or one number for all."
-        )
-    found = ModelClass(
-        p=check_integer(p, "p", 1),
-        hidden=tuple(check_integer(width, "every entry of hidden", 1) for width in hidden),
-        beta_l2=check_bound(beta_l2, "beta_l2_bound", finite=False),
-        beta_l1=check_bound(beta_l1, "beta_l1_bound", finite=False),
-        network=check_bound(network, "network_bound"),
-        biases=tuple(check_bound(bias, "every entry of bias_bounds") for bias in several),
-    )
-    if math.isinf(found.beta_reach):
-        raise InputError("give a finite beta_l2_bound, a finite beta_l1_bound, or both.")
-    return found
-
-
-def _smallest_class(model: Any) -> ModelClass:
-    """The smallest class that holds a fitted model: its own norms as the bounds."""
+def _norms(model: Any) -> dict[str, Any]:
+    """The smallest class that holds a fitted model, as arguments of `rademacher_term`."""
     coefficients = np.atleast_2d(np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64))
     if not np.isfinite(coefficients).all():
         raise InputError(
@@ -133,14 +82,30 @@ def _smallest_class(model: Any) -> ModelClass:
         )
     # The paper's models have no intercept; here it is the weight of the constant neuron.
     beta = np.append(coefficients, np.ravel(getattr(model, "intercept_", 0.0)))
-    return ModelClass(
-        p=layers[0][0].shape[1] if layers else inputs,
-        hidden=tuple(len(b) for _, b in layers),
-        beta_l2=float(beta @ beta),
-        beta_l1=float(np.abs(beta).sum()),
-        network=float(sum((a**2).sum() for a, _ in layers)),
-        biases=tuple(float(np.linalg.norm(b)) for _, b in layers),
-    )
+    return {
+        "p": layers[0][0].shape[1] if layers else inputs,
+        "hidden": [len(b) for _, b in layers],
+        "beta_l2_bound": float(beta @ beta),
+        "beta_l1_bound": float(np.abs(beta).sum()),
+        "network_bound": float(sum((a**2).sum() for a, _ in layers)),
+        "bias_bounds": [float(np.linalg.norm(b)) for _, b in layers],
+    }
+
+
+def _beta_reach(
+    p: int,
+    hidden: Sequence[int] = (),
+    beta_l2_bound: float = math.inf,
+    beta_l1_bound: float = math.inf,
+    **others: Any,
+) -> float:
+    """min(sqrt(lambda_4 l_K), lambda_5); no |beta'[phi; 1]| is larger, as 0 <= phi <= 1."""
+    l2 = check_bound(beta_l2_bound, "beta_l2_bound", finite=False)
+    l1 = check_bound(beta_l1_bound, "beta_l1_bound", finite=False)
+    reach = min(math.sqrt(l2 * ([p, *hidden][-1] + 1)), l1)
+    if math.isinf(reach):
+        raise InputError("give a finite beta_l2_bound, a finite beta_l1_bound, or both.")
+    return reach
 
 
 def rademacher_term(
@@ -174,8 +139,21 @@ def rademacher_term(
     bias_bounds : float or sequence of K floats
         M_k, on ||b_k||_2; one number stands for all layers.
     """
-    within = _make_class(p, hidden, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
-    return within.complexity(check_integer(n, "n", 1))
+    scalar = np.ndim(bias_bounds) == 0
+    several = [bias_bounds] * len(hidden) if scalar else np.ravel(bias_bounds).tolist()
+    if len(several) != len(hidden):
+        raise InputError(
+            f"bias_bounds has {len(several)} entries, but the encoder has {len(hidden)} layers; "
+            "give one bound for each layer, or one number for all."
+        )
+    n, p = check_integer(n, "n", 1), check_integer(p, "p", 1)
+    widths = [p, *(check_integer(width, "every entry of hidden", 1) for width in hidden)]
+    network = check_bound(network_bound, "network_bound")
+    biases = [check_bound(bias, "every entry of bias_bounds") for bias in several]
+    reach = _beta_reach(p, widths[1:], beta_l2_bound, beta_l1_bound)
+    pairs = zip(biases, widths, strict=False)
+    layers = (math.sqrt((network + b**2) * (d + 1)) for b, d in pairs)  # B_k sqrt(l_{k-1})
+    return 2.0 ** (len(hidden) + 3) * math.sqrt(2 * math.log(2 * p) / n) * reach * math.prod(layers)
 
 
 def risk_bound(
@@ -233,20 +211,23 @@ def risk_bound(
     bring it down.
     """
     confidence = checks.check_fraction(delta, "delta")
-    bounds = (beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
-    if model is not None and (len(hidden) or p is not None or any(b is not None for b in bounds)):
+    bounds = {
+        "hidden": hidden if len(hidden) else None,
+        "beta_l2_bound": beta_l2_bound,
+        "beta_l1_bound": beta_l1_bound,
+        "network_bound": network_bound,
+        "bias_bounds": bias_bounds,
+    }
+    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    if model is not None and (given or p is not None):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
     rows, features, epsilon = _sample(model, X, sample_weight, n, p, imbalance)
-    if model is not None:
-        within = _smallest_class(model)
-    else:  # with the same defaults as in rademacher_term
-        defaults = zip(bounds, (math.inf, math.inf, 0.0, 0.0), strict=True)
-        filled: list[Any] = [default if bound is None else bound for bound, default in defaults]
-        within = _make_class(features, hidden, *filled)
-    worst = np.logaddexp(0.0, within.beta_reach) if max_loss is None else max_loss
+    within = {"p": features, **given} if model is None else _norms(model)
+    complexity = rademacher_term(rows, **within)
+    worst = np.logaddexp(0.0, _beta_reach(**within)) if max_loss is None else max_loss
     return RiskBound(
         best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
-        complexity=within.complexity(rows),
+        complexity=complexity,
         deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
         imbalance=2 * check_bound(worst, "max_loss") * epsilon,
         max_loss=float(worst),
