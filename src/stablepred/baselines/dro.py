@@ -18,18 +18,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from stablepred._validation import atomic
+from stablepred.baselines import minimax
 from stablepred.baselines.linear import LinearClassifier, LinearRegressor
-from stablepred.baselines.minimax import (
-    Capped,
-    ChiSquared,
-    Fit,
-    KullbackLeibler,
-    Loss,
-    WorstCase,
-    fit_worst_case,
-    log_loss,
-    squared_loss,
-)
 from stablepred.baselines.rows import Rows, read_rows, standardise
 from stablepred.io.save import storable
 
@@ -46,14 +36,14 @@ class _DRO(BaseEstimator):
     max_iter: int = 2000
     tol: float = 1e-8
 
-    def _fit_rows(self, rows: Rows, loss: Loss) -> Fit:
+    def _fit_rows(self, rows: Rows, loss: minimax.Loss) -> minimax.Fit:
         mass, unit = rows.mass, np.arange(len(rows.mass))
-        near: dict[str, WorstCase] = {
-            "chi2": ChiSquared(mass, self.radius),
-            "kl": KullbackLeibler(mass, self.radius),
-            "cvar": Capped(mass, np.full(len(mass), 1 / self.level)),
+        near: dict[str, minimax.WorstCase] = {
+            "chi2": minimax.ChiSquared(mass, self.radius),
+            "kl": minimax.KullbackLeibler(mass, self.radius),
+            "cvar": minimax.Capped(mass, np.full(len(mass), 1 / self.level)),
         }
-        return fit_worst_case(self, rows, loss, near[self.divergence], unit)
+        return minimax.fit_worst_case(self, rows, loss, near[self.divergence], unit)
 
 
 @storable
@@ -90,7 +80,8 @@ class DROClassifier(LinearClassifier, _DRO):
     @atomic
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit to two classes."""
-        self._take(self._fit_rows(read_rows(self, X, y, sample_weight, grouped=False), log_loss))
+        rows = read_rows(self, X, y, sample_weight, grouped=False)
+        self._take(self._fit_rows(rows, minimax.log_loss))
         return self
 
 
@@ -106,7 +97,7 @@ class DRORegressor(LinearRegressor, _DRO):
         """Fit to a number."""
         rows = read_rows(self, X, y, sample_weight, grouped=False)
         z, (mean,), (unit,) = standardise(rows.y[:, None], rows.mass)
-        found = self._fit_rows(rows._replace(y=z[:, 0]), squared_loss)
+        found = self._fit_rows(rows._replace(y=z[:, 0]), minimax.squared_loss)
         self.coef_ = found.coef * unit
         self.intercept_ = float(found.intercept * unit + mean)
         self.objective_, self.n_iter_, self.converged_ = found[2:]

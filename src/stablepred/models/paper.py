@@ -43,19 +43,8 @@ from stablepred.heads.folds import MOST_COMPARED, draw_rows
 from stablepred.io import values
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
+from stablepred.models import entry
 from stablepred.models.checkpoints import follow_fit
-from stablepred.models.entry import (
-    check_parts,
-    draw_seed,
-    encode_outcome,
-    limit_resources,
-    make_folds,
-    make_settings,
-    prepare_sample,
-    report_balance,
-    take_patterns,
-    transform_features,
-)
 from stablepred.models.standardizer import Standardizer
 from stablepred.models.warnings import warn_about_fit
 from stablepred.outcomes.binary import BINARY
@@ -174,18 +163,18 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         patterns = count_patterns(table, target, features=features, dichotomize=self.dichotomize)
         x, labels = validate(self, patterns.X, patterns.y)
         self._fit_rows(x, labels, patterns.count, counted=True)
-        take_patterns(self, patterns)
+        entry.take_patterns(self, patterns)
         return self
 
     def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
         """Rows -> sample -> stages -> fitted attributes."""
-        with limit_resources(x.size):
-            y = encode_outcome(self, labels, weight)
-            sample = prepare_sample(self, x, y, weight, counted=counted)
-            seed = draw_seed(self.random_state)
-            with follow_fit(self, sample, make_settings(self), seed) as (settings, seed):
+        with entry.limit_resources(x.size):
+            y = entry.encode_outcome(self, labels, weight)
+            sample = entry.prepare_sample(self, x, y, weight, counted=counted)
+            seed = entry.draw_seed(self.random_state)
+            with follow_fit(self, sample, entry.make_settings(self), seed) as (settings, seed):
                 self.random_state_ = seed
-                folds = make_folds(self, sample, x, labels, weight, seed)
+                folds = entry.make_folds(self, sample, x, labels, weight, seed)
                 self._fit_stages(sample, Run(settings, seed, folds))
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
@@ -211,7 +200,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def _report_weights(self, sample: Sample, w: torch.Tensor) -> None:
         self.sample_weight_ = sample.to_user_rows(w)
-        self.balance_report_ = report_balance(sample, w)
+        self.balance_report_ = entry.report_balance(sample, w)
 
     def _find_weakest(
         self, sample: Sample, w: torch.Tensor, seed: int, heads: Heads, recipe: Recipe
@@ -333,7 +322,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, X: ArrayLike) -> FloatArray:
         """The features as the fit used them: standardised, or cut into 0/1."""
         check_is_fitted(self)
-        return transform_features(self, validate(self, X, reset=False))
+        return entry.transform_features(self, validate(self, X, reset=False))
 
     def _embed(self, x: FloatArray) -> FloatArray:
         """phi(x) of features as the fit used them."""
@@ -360,7 +349,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def check_stored(self) -> None:
         """Raise ValueError unless the model could have been fitted and can predict."""
-        check_parts(self, "sample_weight_")
+        entry.check_parts(self, "sample_weight_")
         if not values.is_fitted(self):
             return
         p, pairs, encoders = self.n_features_in_, self.pairs_, self.encoders_
