@@ -12,7 +12,6 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from stablepred._validation import atomic
 from stablepred.baselines.linear import LinearRegressor
@@ -21,7 +20,7 @@ from stablepred.io.save import storable
 
 
 @storable
-class AnchorRegressor(LinearRegressor, BaseEstimator):
+class AnchorRegressor(LinearRegressor):
     """Least squares that limits the error under larger shifts of the kind between environments.
 
     Parameters

@@ -15,17 +15,16 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from stablepred._validation import atomic
 from stablepred.baselines import minimax
-from stablepred.baselines.linear import LinearClassifier, LinearRegressor
+from stablepred.baselines.linear import LinearClassifier, LinearModel, LinearRegressor
 from stablepred.baselines.rows import Rows, read_rows, standardise
 from stablepred.io.save import storable
 
 
 @dataclass(eq=False, repr=False)
-class _DRO(BaseEstimator):
+class _DRO(LinearModel):
     """The parameters, and the fit to an outcome with a loss."""
 
     divergence: str = "chi2"

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from stablepred._validation import atomic
 from stablepred.baselines.linear import LinearClassifier
@@ -22,7 +21,7 @@ from stablepred.io.save import storable
 
 @storable
 @dataclass(eq=False, repr=False, kw_only=True)
-class GroupDROClassifier(LinearClassifier, BaseEstimator):
+class GroupDROClassifier(LinearClassifier):
     """Logistic regression for the training environment that it predicts worst.
 
     Parameters

@@ -255,7 +255,7 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
         few, folds = sample.take(drawn), _split(model, rows, sample, drawn, target.outcome, seed)
         fit: Fit = fit_base
         finish: Finish = add_boosting
-        if getattr(model, "estimator", None) is not None:
+        if model.estimator is not None:
             fit = partial(fit_wrapped, model.estimator, n_jobs=model.n_jobs)
             finish = lambda sample, folds, fitted: fitted  # noqa: E731
         columns = variables.take(drawn)

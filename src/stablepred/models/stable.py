@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -51,6 +51,7 @@ class Screener(BaseEstimator):
     """What the selector, the classifier and the regressor share: everything but the outcome."""
 
     takes_tables = True
+    estimator = cast(Any, None)  # which the selector does without
     save = save_method
     rules: ClassVar[dict[str, Rule]] = {"evidence": lambda _, value: make_evidence(value, seed=0)}
 
@@ -119,7 +120,7 @@ class Screener(BaseEstimator):
     def _fit_estimator(self, X: Any, rows: Rows, sample_weight: Any, screening: Screening) -> None:
         """The estimator on the variables in use, and the references."""
         self.columns_ = screening.sample.origin.columns[screening.used]
-        if vars(self)["estimator"] is None:
+        if self.estimator is None:
             self.estimator_ = screening.fit_chosen()
         else:
             self.columns_ = np.sort(self.columns_)
@@ -140,7 +141,7 @@ class Screener(BaseEstimator):
         """The columns that the estimator uses: an array, or a frame where ``fit`` saw names."""
         check_is_fitted(self)
         x = encode_features(self, X)[:, self.columns_]
-        if vars(self)["estimator"] is None:
+        if self.estimator is None:
             return torch.as_tensor(x)
         if not hasattr(self, "feature_names_in_"):
             return x
@@ -170,7 +171,7 @@ class Screener(BaseEstimator):
             raise ValueError("classes_ must be two labels or more")
         if not np.isfinite(getattr(self, "target_mean_", 0) + getattr(self, "target_scale_", 0)):
             raise ValueError("target_mean_ and target_scale_ must be finite")
-        if vars(self)["estimator"] is None:
+        if self.estimator is None:
             self.estimator_.check_columns(len(columns))
         elif getattr(self.estimator_, "n_features_in_", None) != len(columns):
             raise ValueError("estimator_ must be fitted on the columns in use")
