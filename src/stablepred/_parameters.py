@@ -108,7 +108,7 @@ RULES: dict[str, Rule] = {
     "max_iter": at_least(1, integer=True),
     "tol": at_least(0),
     "device": one_of("auto", "cpu", "cuda"),
-    "dichotomize": one_of("mean", "median", None),
+    "dichotomize": one_of(None, "mean", "median"),
     "strategy": one_of("mean", "median"),
     "checkpoint": optional(check_path),
     "cv": check_cv,
