@@ -113,6 +113,15 @@ def check_size(x: FloatArray, names: list[str]) -> None:
         )
 
 
+def check_row_count(n_rows: int) -> None:
+    """Refuse a fit on hardly any rows."""
+    if n_rows < 3:
+        raise InputError(
+            f"only n_samples = {n_rows} rows have a positive sample_weight, but at least 3 are "
+            "needed."
+        )
+
+
 def read_labels(labels: Any, name: str, n_rows: int) -> tuple[NDArray[np.intp], list[str]]:
     """Labels of rows as numbers from 0, and the label of each number."""
     found = np.asarray(labels)

@@ -16,6 +16,7 @@ from stablepred._parameters import check_parameters
 from stablepred._random import RandomState, root_seed, torch_generator
 from stablepred._validation import (
     FloatArray,
+    check_row_count,
     check_size,
     check_two_classes,
     column_names,
@@ -81,11 +82,7 @@ def prepare_sample(
     """
     names = column_names(estimator, x.shape[1])
     n_rows = int(current_shards().total(weight.sum() if counted else (weight > 0).sum()))
-    if n_rows < 3:
-        raise InputError(
-            f"only n_samples = {n_rows} rows have a positive sample_weight, but at least 3 are "
-            "needed."
-        )
+    check_row_count(n_rows)
     if estimator.dichotomize is None:
         check_size(x[weight > 0], names)
         estimator.standardizer_ = Standardizer().fit(x, sample_weight=weight)

@@ -19,8 +19,8 @@ from sklearn.utils.validation import (
 )
 
 from stablepred._validation import (
-    BoolArray,
     FloatArray,
+    check_row_count,
     check_sample_weight,
     check_two_classes,
     read_labels,
@@ -105,11 +105,7 @@ def read_rows(
     labels = column_or_1d(y, warn=True)
     check_consistent_length(table, labels)
     weight = check_sample_weight(sample_weight, np.empty((len(labels), 1)))
-    if (weight > 0).sum() < 3:
-        raise InputError(
-            f"only n_samples = {int((weight > 0).sum())} rows have a positive sample_weight, but "
-            "at least 3 are needed."
-        )
+    check_row_count(int((weight > 0).sum()))
     try:
         model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
     except InputError as error:  # the encoder has a parameter drop, but not the model
@@ -210,24 +206,11 @@ def read_number(rows: Rows) -> Target:
 # --- judging ---
 
 
-@dataclass(frozen=True, eq=False)
-class Screening:
-    """The decision, and which of the sample's columns belong to the variables in use."""
-
-    rows: Rows
-    sample: Sample
-    choice: Choice
-    used: BoolArray
-
-    def fit_chosen(self) -> Any:
-        """The chosen model, fitted on all rows."""
-        return self.choice.fitted.fit(self.sample.restrict(self.used))
-
-
-def screen(model: Any, rows: Rows, target: Target) -> Screening:
+def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice]:
     """Sample, one column per variable, weights, evidence, verdict, decision.
 
-    Sets the fitted attributes about variables.
+    Sets the fitted attributes about variables. Returned are the rows as encoded in the end, the
+    sample of the columns in use, and the choice.
     """
     model.random_state_ = seed = draw_seed(model.random_state)
     progress = fit_progress(type(model).__name__, model.verbose > 0)
@@ -265,7 +248,7 @@ def screen(model: Any, rows: Rows, target: Target) -> Screening:
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
     model.variables_ = _describe(variables, verdict, rows.names).assign(used=model.used_features_)
     numbers = variables.origin.columns[choice.used]
-    return Screening(rows, sample, choice, np.isin(sample.groups, numbers))
+    return rows, sample.restrict(np.isin(sample.groups, numbers)), choice
 
 
 def _group(model: Any, rows: Rows, target: Target) -> Sample:
@@ -307,6 +290,11 @@ def _straighten(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: 
         return rows
     model.encoder_ = encoder
     return replace(rows, x=encoder.encode_array(rows.table)[0])
+
+
+def fit_chosen(choice: Choice, sample: Sample) -> Any:
+    """The chosen model, fitted on all rows."""
+    return choice.fitted.fit(sample)
 
 
 def _describe(variables: Sample, verdict: Verdict, names: list[str]) -> pd.DataFrame:

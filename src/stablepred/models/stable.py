@@ -33,9 +33,9 @@ from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.screening import (
     Rows,
-    Screening,
     Target,
     encode_features,
+    fit_chosen,
     read_classes,
     read_number,
     read_rows,
@@ -108,34 +108,31 @@ class Screener(BaseEstimator):
         if predicts := is_classifier(self) or is_regressor(self):
             check_estimator(self, sample_weight is not None)
         rows = read_rows(self, X, y, sample_weight, environment, groups)
-        screening = screen(self, rows, self._read_target(rows))
-        if predicts:
-            self._fit_estimator(X, rows, sample_weight, screening)
-        return self
-
-    def _read_target(self, rows: Rows) -> Target:
-        """The outcome as numbers; sets what is needed for the way back."""
-        raise NotImplementedError
-
-    def _fit_estimator(self, X: Any, rows: Rows, sample_weight: Any, screening: Screening) -> None:
-        """The estimator on the variables in use, and the references."""
-        self.columns_ = screening.sample.origin.columns[screening.used]
+        rows, sample, choice = screen(self, rows, self._read_target(rows))
+        if not predicts:
+            return self
+        self.columns_ = sample.origin.columns
         if self.estimator is None:
-            self.estimator_ = screening.fit_chosen()
+            self.estimator_ = fit_chosen(choice, sample)
         else:
             self.columns_ = np.sort(self.columns_)
-            self.estimator_ = fit_on_rows(self, screening.rows, self.columns_)
+            self.estimator_ = fit_on_rows(self, rows, self.columns_)
         kind, seed = is_classifier(self), self.random_state_
         self.references_ = fit_references(
             X, rows.y, sample_weight, classifier=kind, random_state=seed
         )
-        predicted = screening.choice.fitted.held_out
+        predicted = choice.fitted.held_out
         if float((predicted - predicted[:1]).abs().max()) < 1e-9:
             warn_user(
                 f"{type(self).__name__} predicts the same for every row, or nearly so: there are "
                 "too few rows, or the variables in use carry no information on the outcome.",
                 ConstantPredictionWarning,
             )
+        return self
+
+    def _read_target(self, rows: Rows) -> Target:
+        """The outcome as numbers; sets what is needed for the way back."""
+        raise NotImplementedError
 
     def _encode(self, X: Any) -> Any:
         """The columns that the estimator uses: an array, or a frame where ``fit`` saw names."""
