@@ -52,8 +52,9 @@ def between(low: float, high: float) -> Rule:
 
     def check(name: str, value: Any) -> None:
         if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
-            bound = "finite" if high == np.inf else f"less than {high:g}"
-            raise InputError(f"{name} must be larger than {low:g} and {bound}, but is {value!r}.")
+            raise InputError(
+                f"{name} must lie strictly between {low:g} and {high:g}, but is {value!r}."
+            )
 
     return check
 

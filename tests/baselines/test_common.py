@@ -108,9 +108,9 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(estimator):
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (DROClassifier(radius=0), "radius must be larger than 0"),
+        (DROClassifier(radius=0), "radius must lie strictly between 0 and inf"),
         (DROClassifier(radius=-1), "radius must be"),
-        (DRORegressor("cvar", level=1), "level must be larger than 0 and less than 1"),
+        (DRORegressor("cvar", level=1), "level must lie strictly between 0 and 1"),
         (DROClassifier("chi"), "divergence must be one of 'chi2', 'cvar', 'kl'"),
         (GroupDROClassifier(adjustment=-1), "adjustment"),
         (AnchorRegressor(gamma=-1), "gamma must be a finite number of at least 0"),

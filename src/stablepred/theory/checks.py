@@ -86,10 +86,3 @@ def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
         kind = "a finite number" if finite else "a number"
         raise InputError(f"{name} must be {kind} of at least 0, but is {value!r}.")
     return number
-
-
-def check_fraction(value: Any, name: str) -> float:
-    """``value`` as a number strictly between 0 and 1."""
-    if not 0 < (number := check_bound(value, name)) < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1, but is {value!r}.")
-    return number

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
+from stablepred._parameters import between
 from stablepred.exceptions import InputError
 from stablepred.theory import checks
 from stablepred.theory.checks import check_bound, check_integer
@@ -210,7 +211,8 @@ def risk_bound(
     from the data. What it shows is the direction: smaller norms, more rows and better balance
     bring it down.
     """
-    confidence = checks.check_fraction(delta, "delta")
+    between(0, 1)("delta", delta)
+    confidence = float(delta)
     bounds = {
         "hidden": hidden if len(hidden) else None,
         "beta_l2_bound": beta_l2_bound,
@@ -273,5 +275,5 @@ def johnson_lindenstrauss_dimension(n: int, epsilon: float) -> int:
         Largest relative change of a squared distance, between 0 and 1. (The paper states the
         lemma up to 1/2.)
     """
-    points = check_integer(n, "n", 1)
-    return int(johnson_lindenstrauss_min_dim(points, eps=checks.check_fraction(epsilon, "epsilon")))
+    between(0, 1)("epsilon", epsilon)
+    return int(johnson_lindenstrauss_min_dim(check_integer(n, "n", 1), eps=epsilon))

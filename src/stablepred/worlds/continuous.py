@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from stablepred._parameters import one_of
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import FloatArray, World, take_columns
 from stablepred.worlds.synthetic import draw_until
@@ -52,8 +53,7 @@ class ContinuousWorld(World):
     n_features: int = 10
 
     def __post_init__(self) -> None:
-        if self.setting not in SETTINGS:
-            raise InputError(f"setting must be one of {list(SETTINGS)}, but is {self.setting!r}.")
+        one_of(*SETTINGS)("setting", self.setting)
         p = self.n_features
         if not isinstance(p, Real) or not p >= 6 or p % 2 != 0:
             raise InputError(f"n_features must be an even integer of at least 6, but is {p!r}.")

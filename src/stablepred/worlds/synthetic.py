@@ -14,18 +14,21 @@ import numpy.typing as npt
 import pandas as pd
 from scipy.special import expit, ndtr
 
+from stablepred._parameters import Rule, between, check_parameters, one_of
 from stablepred.exceptions import InputError
 from stablepred.worlds.environment import FloatArray, IntArray, World, take_columns
 from stablepred.worlds.factors import TARGET, Values, selected_law
 
 Rows = npt.NDArray[np.int8]
 
-CHOICES = {
-    "setting": ("s_indep_v", "s_to_v", "v_to_s"),
-    "shift": ("y_given_v", "v_given_s"),
-    "noise_scale": ("sd", "variance"),
-    "bias_on": ("outcome", "signal"),
-    "mediator": ("binary", "integer"),
+RULES: dict[str, Rule] = {
+    "setting": one_of("s_indep_v", "s_to_v", "v_to_s"),
+    "shift": one_of("y_given_v", "v_given_s"),
+    "stable": between(0, 1),
+    "biased": between(0, 1),
+    "bias_on": one_of("outcome", "signal", None),
+    "noise_scale": one_of("sd", "variance"),
+    "mediator": one_of("binary", "integer"),
 }
 
 BATCH = 65_536  # most proposals drawn at once, to bound the memory
@@ -89,6 +92,7 @@ class SyntheticWorld(World):
     factors, drawn exactly but for a quadrature (`stablepred.worlds.factors`).
     """
 
+    rules = RULES
     _check_rate = staticmethod(check_rate)
 
     setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
@@ -104,10 +108,7 @@ class SyntheticWorld(World):
     def __post_init__(self) -> None:
         if self.bias_on is None and self.shift != "v_given_s":
             object.__setattr__(self, "bias_on", "outcome")
-        for label, choices in CHOICES.items():
-            value = getattr(self, label)
-            if value not in choices and not (label == "bias_on" and value is None):
-                raise InputError(f"{label} must be one of {list(choices)}, but is {value!r}.")
+        check_parameters(self)
         idle, default, goal = (
             ("bias_on", None, "Z(S)")
             if self.shift == "v_given_s"
@@ -121,9 +122,6 @@ class SyntheticWorld(World):
         if self.n_features != int(self.n_features):
             raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
         object.__setattr__(self, "n_features", int(self.n_features))
-        for label, share in (("stable", self.stable), ("biased", self.biased)):
-            if not 0.0 < share < 1.0:
-                raise InputError(f"{label} must be a fraction between 0 and 1, but is {share!r}.")
         if self.n_stable < 2 or self.n_noisy < 2:
             raise InputError(
                 f"n_features={self.n_features} with stable={self.stable} gives {self.n_stable} "
