@@ -109,7 +109,7 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was(estimator):
     ("estimator", "message"),
     [
         (DROClassifier(radius=0), "radius must lie strictly between 0 and inf"),
-        (DROClassifier(radius=-1), "radius must be"),
+        (DROClassifier(radius=-1), "radius must lie"),
         (DRORegressor("cvar", level=1), "level must lie strictly between 0 and 1"),
         (DROClassifier("chi"), "divergence must be one of 'chi2', 'cvar', 'kl'"),
         (GroupDROClassifier(adjustment=-1), "adjustment"),
