@@ -105,43 +105,28 @@ def check_path(name: str, value: Any) -> None:
         )
 
 
+STRENGTHS = ("balance", "reconstruction", "weight_l2", "l2", "weight_sum", "network_l2")
+
 RULES: dict[str, Rule] = {
+    **dict.fromkeys((*STRENGTHS, "tol", "gamma", "adjustment"), at_least(0)),
+    **dict.fromkeys(("bias_bound", "network_bound"), optional(at_least(0))),
+    **dict.fromkeys(("fit_intercept", "standardize", "guard", "reduced"), one_of(True, False)),
+    "l1": check_number_or_auto,
     "max_iter": at_least(1, integer=True),
-    "tol": at_least(0),
+    "after": optional(at_least(1, integer=True)),
+    "n_folds": at_least(2, integer=True),
+    "cv": check_cv,
+    "min_effective_share": check_share,
+    "radius": between(0, np.inf),
+    "level": between(0, 1),
     "device": one_of("auto", "cpu", "cuda"),
     "dichotomize": one_of(None, "mean", "median"),
     "strategy": one_of("mean", "median"),
-    "checkpoint": optional(check_path),
-    "cv": check_cv,
-    # strengths
-    "balance": at_least(0),
-    "reconstruction": at_least(0),
-    "weight_l2": at_least(0),
-    "l2": at_least(0),
-    "l1": check_number_or_auto,
-    "weight_sum": at_least(0),
-    "network_l2": at_least(0),
-    "min_effective_share": check_share,
-    # balancing
     "order": one_of(1, 2),
     "solver": one_of("sequential", "alternating", "alternating-random"),
     "refit": one_of("auto", False, "weighted"),
-    "fit_intercept": one_of(True, False),
     "head": one_of("auto", "features", "embedding"),
-    "standardize": one_of(True, False),
-    "hidden": optional(check_hidden),
-    # weights that are fixed after a while
-    "after": optional(at_least(1, integer=True)),
-    "reduced": one_of(True, False),
-    "bias_bound": optional(at_least(0)),
-    "network_bound": optional(at_least(0)),
-    # StableClassifier and its relatives
-    "guard": one_of(True, False),
-    # baselines
     "divergence": one_of("chi2", "cvar", "kl"),
-    "radius": between(0, np.inf),
-    "level": between(0, 1),
-    "gamma": at_least(0),
-    "adjustment": at_least(0),
-    "n_folds": at_least(2, integer=True),
+    "hidden": optional(check_hidden),
+    "checkpoint": optional(check_path),
 }
