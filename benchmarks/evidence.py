@@ -24,7 +24,7 @@ LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
 NOTES = """\
 Explaining away for every variable at once. Features are fair coins, of which two decide the
 outcome. Where rows times squared columns exceed 5e8 (and there are more than 20,000 rows), the
-witnesses that are heard on all rows are found on part of them. Every cell runs in a process of its
+witnesses are first dismissed on part of the rows. Every cell runs in a process of its
 own; a call under five seconds is timed three times, of which the median counts."""
 
 

@@ -40,8 +40,8 @@ CORES = 2
 NOTES = """\
 One evaluation is a loss and its gradient in double precision: what a step of L-BFGS needs. The
 encoder has layers of 64 and 32 units. *embedded balance* is L_Bal on the embedding as a function
-of the weights; each side keeps the embeddings with a column removed, where half of the GPU's free
-memory and a quarter of the processor's are enough. *raw balance* is L_Bal on the features,
+of the weights; each side keeps the embeddings with a column removed if they fit into half of the
+GPU's free memory or a quarter of the processor's. *raw balance* is L_Bal on the features,
 *network loss* the encoder's own loss. *bytes* and *operations* are the least that the evaluation
 moves or computes on the GPU, and *of the measured rate* compares with a copy of 4 GB (bytes read
 and written) or a product of two 8192 x 8192 matrices in the same run."""

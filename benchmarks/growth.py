@@ -36,12 +36,12 @@ LARGEST_IN_N, LARGEST_IN_P = 1.1, 2.1
 NOTES = """\
 One evaluation is one loss with its gradient in the weights. Features are fair coins; the encoder
 has two layers of p / 2, so that a row's embedding has p / 2 coordinates. *Loop* is the
-per-feature loop of `same_balance`. *Kept* and *made anew* are the two ways of the embedded
-balance: the embeddings with a column removed are kept in memory where a quarter of what is free is
-enough, and made at each evaluation where it is not, with n p^3 / 8 multiplications in the second
+per-feature loop of `same_balance`. *Kept* and *recomputed* are the two ways of the embedded
+balance: the embeddings with a column removed are kept in memory if they fit into a quarter of what
+is free, and else made at each evaluation, with n p^3 / 8 multiplications in the second
 layer. *Floor*: for the raw balance the
 matrix products and passes over memory of `gram_evaluation`; for the embedded one two passes over
-the embeddings with a column removed, and before them, where they are made anew, the second layer
+the embeddings with a column removed, and before them, where they are recomputed, the second layer
 and both sigmoids. *LR* is a whole fit of scikit-learn's `LogisticRegression`, not one evaluation.
 A side that is expected to take more than {slowest:g} seconds, judged by ten times what it took on a
 tenth of the rows, is left out; one that takes more than {budget:g} seconds is measured once.
@@ -71,7 +71,7 @@ def raw_sides(n: int, p: int) -> dict[str, Callable[[], Side]]:
 
 
 def embedded_sides(keep: bool, n: int, p: int) -> dict[str, Callable[[], Side]]:
-    """How to set up each side of the embedded balance, with embeddings kept or made anew."""
+    """How to set up each side of the embedded balance, with embeddings kept or recomputed."""
     rows, network = coin_rows(n, p), start_network(p)
     x = rows.x
     scale = embedding_scale(rows, network.encode(x))
@@ -112,12 +112,12 @@ def embedded_floor(keep: bool, rows: Sample, network: AutoEncoder) -> Side:
 SIDES = {
     "raw": raw_sides,
     "embedded, kept": partial(embedded_sides, True),
-    "embedded, made anew": partial(embedded_sides, False),
+    "embedded, recomputed": partial(embedded_sides, False),
 }
 SIDE_NAMES = {  # in the order in which they take turns
     "raw": ["library", "loop", "floor", "LR"],
     "embedded, kept": ["library", "loop", "floor"],
-    "embedded, made anew": ["library", "floor"],
+    "embedded, recomputed": ["library", "floor"],
 }
 
 

@@ -1,4 +1,4 @@
-"""Load many spoiled model files and see what happens.
+"""Load many corrupted model files and see what happens.
 
     nice -n 10 python tools/fuzz_models.py --files 100000
 
@@ -161,7 +161,7 @@ def record(tally: Tally, n_files: int, seed: int) -> dict[str, Any]:
 def as_markdown(kept: dict[str, Any]) -> str:
     """The record as a page."""
     lines = [
-        "# Spoiled model files",
+        "# Corrupted model files",
         "",
         f"{kept['files']:,} changed model files, made from {len(kept['originals'])} sound ones, "
         f"loaded by stablepred {kept['stablepred']}:",
@@ -189,7 +189,7 @@ def as_markdown(kept: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run, and write the record; exit with 1 if there are findings."""
-    parser = argparse.ArgumentParser(description="Load many spoiled model files.")
+    parser = argparse.ArgumentParser(description="Load many corrupted model files.")
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "trust")

@@ -1,4 +1,4 @@
-"""Read many odd and spoiled table files and see what happens.
+"""Read many odd and corrupted table files and see what happens.
 
     nice -n 15 python tools/fuzz_tables.py --files 100000
 
@@ -187,7 +187,7 @@ def record(tally: Tally, n_files: int, seed: int) -> dict[str, Any]:
 def as_markdown(kept: dict[str, Any]) -> str:
     """The record as a page."""
     lines = [
-        "# Odd and spoiled tables",
+        "# Odd and corrupted tables",
         "",
         f"{kept['files']:,} table files, read by stablepred {kept['stablepred']} as the command "
         "line reads them:",
@@ -216,7 +216,7 @@ def as_markdown(kept: dict[str, Any]) -> str:
 
 def main() -> None:
     """Run, and write the record; exit with 1 if there are findings."""
-    parser = argparse.ArgumentParser(description="Read many odd and spoiled table files.")
+    parser = argparse.ArgumentParser(description="Read many odd and corrupted table files.")
     parser.add_argument("--files", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "trust")
