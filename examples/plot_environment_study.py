@@ -1,7 +1,7 @@
 """A study with environments of your own
 =====================================
 
-How strong may a habit be before a model leans on it? A study answers such a question with
+How strong can a habit be before a model leans on it? A study answers such a question with
 environments that you make yourself: any table with an outcome will do, given as an ``Environment``.
 """
 

@@ -70,8 +70,8 @@ print(invariance.variables_.round(2).to_string(index=False))
 print(invariance.decision_)
 
 # %%
-# Five draws, so as not to be taken in by one
-# -------------------------------------------
+# Five draws, since a single one can mislead
+# ------------------------------------------
 # The test clinics order every test for a fifth, a half or four fifths of the ill.
 SHARES = (0.2, 0.5, 0.8)
 tests = [clinic(f"{share:g}", 5000, (share,) * 3, 100 + k) for k, share in enumerate(SHARES)]

@@ -2,7 +2,7 @@
 ==============================
 
 A model that worked last year does worse this year. Is it because other people come now, or because
-the same people behave in another way? The answer decides what to do: get rows like the new ones,
+the same people behave differently? The answer decides what to do: get rows like the new ones,
 or stop relying on some variable. ``explain_drop`` splits the loss into the two parts, with
 intervals.
 """
