@@ -181,7 +181,8 @@ class Guard:
         y, copies = self.folds.y, self.folds.copies
         if self.folds.outcome.name != "multinomial":
             return torch.full_like(y, float(copies @ y / copies.sum()))
-        shares = torch.stack([copies[y == k].sum() for k in torch.unique(y)]) / copies.sum()
+        classes = range(int(self.sample.y.max()) + 1)
+        shares = torch.stack([copies[y == k].sum() for k in classes]) / copies.sum()
         return shares.expand(len(y), -1)
 
     def _compare(self, masks: dict[str, BoolArray], fits: dict[str, Fitted]) -> pd.DataFrame:

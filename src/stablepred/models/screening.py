@@ -239,7 +239,13 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
         fit: Fit = fit_base
         finish: Finish = add_boosting
         if model.estimator is not None:
-            fit = partial(fit_wrapped, model.estimator, n_jobs=model.n_jobs)
+            fit = partial(
+                fit_wrapped,
+                model.estimator,
+                classes=getattr(model, "classes_", None),
+                n_jobs=model.n_jobs,
+                seed=seed,
+            )
             finish = lambda sample, folds, fitted: fitted  # noqa: E731
         columns = variables.take(drawn)
         guard = Guard(few, columns, folds, verdict, fit, finish, seed, target.scale)

@@ -119,7 +119,7 @@ class Screener(BaseEstimator):
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
         kind, seed = is_classifier(self), self.random_state_
         self.references_ = fit_references(
-            X, rows.y, sample_weight, classifier=kind, random_state=seed
+            X, rows.y, rows.weight, classifier=kind, random_state=seed
         )
         predicted = choice.fitted.held_out
         if float((predicted - predicted[:1]).abs().max()) < 1e-9:
@@ -197,8 +197,9 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
     ----------
     estimator : classifier or None, default=None
         Fitted on the variables in use, which it receives as the encoded columns of
-        :class:`TableEncoder`. None means a linear model with a penalty chosen on held-out rows,
-        mixed with products of columns and a small boosting as far as held-out rows say.
+        :class:`TableEncoder`; in a pipeline the sample weights go to the last step. None means a
+        linear model with a penalty chosen on held-out rows, mixed with products of columns and a
+        small boosting as far as held-out rows say.
     evidence : "auto", or a list of names and objects, default="auto"
         The kinds of evidence; ``"auto"`` means all that apply: ``"explaining_away"``,
         ``"invariance"`` (several environments) and ``"effect"``, the paper's weighted effect, which
@@ -210,7 +211,8 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
     cv : int or splitter, default=3
         Folds for all that is compared on held-out rows.
     random_state : int, RandomState or None, default=None
-        Seed of the folds and of the redrawn rows.
+        Seed of the folds, of the redrawn rows, and of every ``random_state`` of ``estimator`` that
+        is None.
     n_jobs : int or None, default=None
         Number of processes for fitting ``estimator`` on the folds.
     device : {"auto", "cpu", "cuda"}, default="auto"
