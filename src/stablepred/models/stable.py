@@ -190,8 +190,9 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
 
     Every variable is judged stable, noisy or undecided, from explaining away and, with several
     training environments, from the invariance of its effect (docs/method.md). Noisy variables are
-    left out if the error expected elsewhere is smaller without them; where the evidence is weak,
-    nothing is left out. ``decision_`` says what was decided and why.
+    left out if the error expected elsewhere is smaller without them. Undecided ones stay, unless
+    the stable variables alone have the lowest expected error. Where rows do not look selected, or
+    no variable is clearly stable, nothing is left out. ``decision_`` says what was decided and why.
 
     Parameters
     ----------
@@ -224,11 +225,15 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
     ----------
     variables_ : DataFrame
         variable, effect, low, high, one column per further kind of evidence, probability_noisy,
-        verdict (stable, noisy, undecided, constant), used. The effect of a number is that of one
-        standard deviation. A variable with several columns, such as a category, is judged by its
-        part of the log-odds (or number) that a regression on all columns predicts.
+        verdict (stable, noisy, undecided, constant, left out), used. "left out" are ids, free text
+        and values in few rows each, which the encoder cannot use; like constants they have no
+        probability_noisy, and no variable has one where no evidence applies. The effect of a
+        number is that of one standard deviation. A variable with several columns, such as a
+        category, is judged by its part of the log-odds (or number) that a regression on all
+        columns predicts.
     decision_ : Decision
-        The candidates with their errors, the one chosen, and why; prints as a table.
+        The candidates with their errors, the one chosen, and why, and the variables left out and
+        used by name; prints as a table.
     stable_features_, used_features_ : ndarray of bool
         Which variables are stable, and which the prediction uses.
     estimator_ : the fitted estimator
