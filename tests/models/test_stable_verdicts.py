@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 
 from stablepred import (
+    DGBRClassifier,
+    GBRClassifier,
     StableClassifier,
     StableFeatureSelector,
     StableRegressor,
@@ -13,6 +15,7 @@ from stablepred import (
     stability_report,
 )
 from stablepred.evidence.base import Scores
+from stablepred.exceptions import InputError
 from stablepred.heads.guard import Decision
 from stablepred.plotting import VariableEffectsDisplay
 
@@ -139,3 +142,51 @@ def test_what_the_encoder_left_out_is_not_called_constant(mixed, tmp_path):
     stability_report(model, [mixed, mixed], n_bootstrap=20).to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "an id, free text or values in few rows each (1). id." in page
+
+
+# --- rows and folds ---
+
+
+def test_what_a_row_of_weight_zero_holds_is_of_no_matter(rows):
+    weight = np.r_[np.ones(396), np.zeros(4)]
+    place = np.where(np.arange(400) % 2, "north", "south").astype(object)
+    odd, lost = rows[0].copy(), place.copy()
+    odd.iloc[396], odd.iloc[397], lost[396:] = np.inf, np.nan, None
+    for model in (StableClassifier(random_state=0), StableFeatureSelector(random_state=0)):
+        for frame, given in ((rows[0][:396], odd), (rows[0][:396].to_numpy(), odd.to_numpy())):
+            one = model.fit(given, rows[1], sample_weight=weight, environment=lost, groups=lost)
+            found = one.variables_, str(one.decision_)
+            model.fit(frame, rows[1][:396], environment=place[:396], groups=place[:396])
+            pd.testing.assert_frame_equal(found[0], model.variables_)
+            assert found[1] == str(model.decision_)
+
+
+def test_infinity_and_lost_labels_in_rows_that_count_are_refused(rows):
+    odd, lost = rows[0].copy(), np.array(["n", "s"] * 200, dtype=object)
+    odd.iloc[5], lost[5], weight = np.inf, None, np.arange(400) % 400
+    with pytest.raises(InputError, match="infin"):
+        StableClassifier().fit(odd, rows[1], sample_weight=weight)
+    with pytest.raises(InputError, match="environment has missing labels"):
+        StableClassifier().fit(*rows, sample_weight=weight, environment=lost)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        StableClassifier(),
+        StableRegressor(),
+        StableFeatureSelector(),
+        GBRClassifier(),
+        DGBRClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_list_without_splits_is_refused(rows, model):
+    y = rows[0]["a"] if isinstance(model, StableRegressor) else rows[1]
+    with pytest.raises(InputError, match="cv has no splits"):
+        model.set_params(cv=[]).fit(rows[0], y)
+
+
+def test_a_generator_without_splits_is_refused(rows):
+    with pytest.raises(InputError, match="cv has no splits"):
+        StableClassifier(cv=iter([])).fit(*rows)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -18,6 +19,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from stablepred._parameters import NO_SPLITS
 from stablepred._text import label
 from stablepred._validation import (
     FloatArray,
@@ -101,6 +103,9 @@ def read_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, environment: Any = None, groups: Any = None
 ) -> Rows:
     """Fit the encoder of ``model`` on the rows that are present, and encode all of them."""
+    X, environment, groups = (
+        _fill_absent(given, sample_weight) for given in (X, environment, groups)
+    )
     table = read_features(model, X, reset=True)
     if y is None:
         raise InputError(
@@ -138,6 +143,23 @@ def read_rows(
     ]
     own = own[encoder.groups_]
     return Rows(table, x, labels, weight, own, names, codes, cluster, environments, left_out)
+
+
+def _fill_absent(rows: Any, sample_weight: Any) -> Any:
+    """Rows or their labels, with those of weight 0 as the first one that is present.
+
+    What they hold, be it infinity or nothing, is of no matter. Anything odd is left for the checks.
+    """
+    if rows is None or sample_weight is None:
+        return rows
+    weight = np.asarray(sample_weight)
+    if weight.ndim != 1 or weight.dtype.kind not in "biuf" or not (weight == 0).any():
+        return rows
+    present = np.flatnonzero(weight != 0)
+    rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
+    if not len(present) or not hasattr(rows, "__len__") or len(rows) != len(weight):
+        return rows
+    return _safe_indexing(rows, np.where(weight != 0, np.arange(len(weight)), present[0]))
 
 
 def read_features(model: Any, X: Any, *, reset: bool) -> Any:
@@ -377,6 +399,8 @@ def _split(
         rows.x[own], rows.y[own], None if rows.cluster is None else rows.cluster[own]
     )
     shares = [sample.share_of_rows(own[test], rows.weight)[drawn > 0] for _, test in splits]
+    if not shares:
+        raise InputError(NO_SPLITS)
     return folds_of_shares(few, outcome, [share.cpu().numpy() for share in shares])
 
 
