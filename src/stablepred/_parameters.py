@@ -1,7 +1,7 @@
 """What the parameters of all estimators must be: one table, by name."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from stablepred.exceptions import InputError
 
 Rule = Callable[[str, Any], Any]
+NO_SPLITS = "cv has no splits. Pass a number of folds of at least 2, a splitter or some splits."
 
 
 def check_parameters(estimator: Any) -> None:
@@ -79,9 +80,11 @@ def check_number_or_auto(name: str, value: Any) -> None:
 
 
 def check_cv(name: str, value: Any) -> None:
-    """A number of folds; what else scikit-learn takes is left to it."""
+    """A number of folds, or splits if there are any; the rest is left to scikit-learn."""
     if isinstance(value, Real):
         at_least(2, integer=True)(name, value)
+    elif isinstance(value, Sized) and len(value) == 0:
+        raise InputError(NO_SPLITS)
 
 
 def check_hidden(name: str, value: Any) -> None:

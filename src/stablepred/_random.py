@@ -1,9 +1,10 @@
 """Child seeds from one seed and labels, so that no part's draws depend on another's."""
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 if TYPE_CHECKING:
@@ -35,3 +36,14 @@ def torch_generator(seed: int, *labels: object) -> "torch.Generator":
     import torch
 
     return torch.Generator().manual_seed(child_seed(seed, *labels))
+
+
+def clone_seeded(estimator: Any, seed: int) -> Any:
+    """A clone in which every ``random_state`` that is None, at any depth, has a child seed."""
+    copy = clone(estimator)
+    seeds = {
+        name: child_seed(seed, "estimator", name) % (1 << 31)
+        for name, value in copy.get_params().items()
+        if value is None and name.split("__")[-1] == "random_state"
+    }
+    return copy.set_params(**seeds)

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from stablepred._random import numpy_generator
+from stablepred._random import clone_seeded, numpy_generator
 from stablepred._validation import BoolArray, FloatArray
 from stablepred.exceptions import InputError
 
@@ -85,7 +85,7 @@ def _held_out_errors(model: Any, worlds: list[FloatArray], labels: npt.NDArray[A
     estimator = default if model.estimator is None else model.estimator
     squares = np.zeros((len(worlds), len(labels)))
     for train, test in fold(3, shuffle=True, random_state=0).split(worlds[0], labels):
-        fitted = clone(estimator).fit(worlds[0][train], labels[train])
+        fitted = clone_seeded(estimator, model.random_state_).fit(worlds[0][train], labels[train])
         ask = fitted.predict_proba if is_classifier(model) else fitted.predict
         for world, losses in zip(worlds, squares, strict=True):
             guess = ask(world[test]).reshape(len(test), -1)

@@ -29,12 +29,13 @@ class Verdict:
     scores: Mapping[str, Scores]  # by kind of evidence; only the kinds that apply
     kind: str  # that decided; empty if none applies
     stable: NDArray[np.bool_]  # (p,)
-    leaning: FloatArray  # (p,) probability that a variable is noisy, if noisy ones exist
+    # (p,) probability that a variable is noisy, if noisy ones exist; NaN where no kind applies
+    leaning: FloatArray
     trust: float  # probability of that
 
     @property
     def probability_noisy(self) -> FloatArray:
-        """Probability that each variable is noisy."""
+        """Probability that each variable is noisy; NaN where nothing was judged."""
         return self.trust * self.leaning
 
     @property
@@ -58,8 +59,8 @@ def judge(sample: Sample, w: Tensor, evidence: Iterable[Evidence]) -> Verdict:
     found = {kind.name: kind(sample, w) for kind in evidence}
     scores = {name: given for name, given in found.items() if given is not None}
     if not scores:
-        nothing = np.zeros(sample.n_features)
-        return Verdict({}, "", nothing > 0, nothing, 0.0)
+        none = np.zeros(sample.n_features, dtype=bool)
+        return Verdict({}, "", none, np.full(len(none), np.nan), 0.0)
     probable = {name: given for name, given in scores.items() if given.leaning is not None}
     if probable:
         kind, first = next(iter(probable.items()))

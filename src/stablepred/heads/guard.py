@@ -54,20 +54,25 @@ class Decision:
         The candidate in use.
     reason : str
         One sentence.
+    variables : str
+        The names of those left out and of those used, a line for each verdict; long lists are
+        shortened. ``variables_`` of the model has all.
     """
 
     candidates: pd.DataFrame
     chosen: str
     reason: str
+    variables: str = ""
 
     def __str__(self) -> str:
         table = self.candidates.to_string(index=False, float_format="%.3f", na_rep="")
-        return f"{table}\nchosen: {self.chosen}. {self.reason}"
+        return f"{table}\nchosen: {self.chosen}. {self.reason}\n{self.variables}".rstrip()
 
     def _repr_html_(self) -> str:
         from stablepred.html.fragments import table
 
-        return table(self.candidates, f"{self.chosen}: {self.reason}", index=False)
+        caption = f"{self.chosen}: {self.reason}\n{self.variables}".rstrip()
+        return table(self.candidates, caption, index=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +186,8 @@ class Guard:
         y, copies = self.folds.y, self.folds.copies
         if self.folds.outcome.name != "multinomial":
             return torch.full_like(y, float(copies @ y / copies.sum()))
-        shares = torch.stack([copies[y == k].sum() for k in torch.unique(y)]) / copies.sum()
+        classes = range(int(self.sample.y.max()) + 1)
+        shares = torch.stack([copies[y == k].sum() for k in classes]) / copies.sum()
         return shares.expand(len(y), -1)
 
     def _compare(self, masks: dict[str, BoolArray], fits: dict[str, Fitted]) -> pd.DataFrame:
@@ -234,11 +240,14 @@ class Guard:
             return "The stable variables and a few more say all that all variables say."
         expected = table.set_index("candidate")["expected"]
         if expected[best] > expected.min():
-            return "Without the noisy variables, most of what all variables say would be lost."
+            return (
+                f"A lower error is expected of the candidate {str(expected.idxmin())!r}, but it "
+                "loses most of what all variables say."
+            )
         compared = f"; all variables {expected[ALL]:.3f}" if best != ALL else ""
         return (
-            f"It has the lowest expected error ({expected[best]:.3f}{compared}) if noisy "
-            f"variables change with probability {self.verdict.trust:.2f}."
+            f"It has the lowest expected error ({expected[best]:.3f}{compared}) if variables that "
+            f"are more likely noisy than not change with probability {self.verdict.trust:.2f}."
         )
 
     # --- a few more variables that say all there is to say ---

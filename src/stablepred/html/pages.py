@@ -33,6 +33,7 @@ MEANINGS = {
     "undecided": "the evidence is too weak either way",
     "noisy": "their tie to the outcome may not hold elsewhere",
     "constant": "the same in every training row",
+    "left out": "an id, free text or values in few rows each",
 }
 BESIDE = ("LR", "constant")
 PLAIN_WORDS = {
@@ -192,7 +193,8 @@ def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     for used, verdict in product((True, False), MEANINGS if "used" in effects else ()):
         found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
         names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
-        meaning = f"{'Used' if used else 'Left out'}, called {verdict}: {MEANINGS[verdict]}"
+        called = "" if verdict == "left out" else f", called {verdict}"
+        meaning = f"{'Used' if used else 'Left out'}{called}: {MEANINGS[verdict]}"
         text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
     text.append(
         "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "

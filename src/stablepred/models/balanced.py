@@ -5,7 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn import config_context
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -18,7 +17,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
-    get_routing_for_object,
     process_routing,
 )
 from sklearn.utils.metaestimators import available_if
@@ -27,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validat
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
+from stablepred.heads.wrapped import fit_with_weights
 from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.balancer import GlobalBalancer
@@ -54,12 +53,7 @@ def _fit_weighted(
     estimator: Any, X: ArrayLike, y: ArrayLike, weight: FloatArray, params: dict[str, Any]
 ) -> Any:
     name = _name_of_weight(estimator)
-    if name == "sample_weight" or get_routing_for_object(estimator).consumes(
-        "fit", ["sample_weight"]
-    ):
-        return estimator.fit(X, y, sample_weight=weight, **params)
-    with config_context(enable_metadata_routing=False):  # a step is named, not asked
-        return estimator.fit(X, y, **{name: weight}, **params)
+    return fit_with_weights(estimator, name, X, y, weight, **params)
 
 
 def _inner_has(method: str) -> Any:

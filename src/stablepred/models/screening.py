@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_feature_names,
@@ -18,6 +19,8 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from stablepred._parameters import NO_SPLITS
+from stablepred._text import label
 from stablepred._validation import (
     FloatArray,
     check_row_count,
@@ -52,6 +55,8 @@ from stablepred.tables.messages import listed, repeated
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
+VERDICTS = ("noisy", "undecided", "stable", "constant", "left out")
+
 # Log-likelihood of held-out rows that a straight line must gain over one that is bent in the tails.
 DECISIVE = 5.0
 # Of the weights under which effects are measured.
@@ -73,6 +78,7 @@ class Rows:
     environment: np.ndarray | None
     cluster: np.ndarray | None
     environments: list[str] = field(default_factory=list)  # their names, in order
+    left_out: list[str] = field(default_factory=list)  # variables that the encoder has no use for
 
     @property
     def labels(self) -> Any:
@@ -97,6 +103,9 @@ def read_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, environment: Any = None, groups: Any = None
 ) -> Rows:
     """Fit the encoder of ``model`` on the rows that are present, and encode all of them."""
+    X, environment, groups = (
+        _fill_absent(given, sample_weight) for given in (X, environment, groups)
+    )
     table = read_features(model, X, reset=True)
     if y is None:
         raise InputError(
@@ -127,7 +136,30 @@ def read_rows(
             "it. Pass the labels of two or more, or none.",
             StablepredWarning,
         )
-    return Rows(table, x, labels, weight, own[encoder.groups_], names, codes, cluster, environments)
+    left_out = [
+        name
+        for name in sorted(set(names) - set(encoder.used_columns))
+        if table[name][weight > 0].nunique() > 1  # else it is constant
+    ]
+    own = own[encoder.groups_]
+    return Rows(table, x, labels, weight, own, names, codes, cluster, environments, left_out)
+
+
+def _fill_absent(rows: Any, sample_weight: Any) -> Any:
+    """Rows or their labels, with those of weight 0 as the first one that is present.
+
+    What they hold, be it infinity or nothing, is of no matter. Anything odd is left for the checks.
+    """
+    if rows is None or sample_weight is None:
+        return rows
+    weight = np.asarray(sample_weight)
+    if weight.ndim != 1 or weight.dtype.kind not in "biuf" or not (weight == 0).any():
+        return rows
+    present = np.flatnonzero(weight != 0)
+    rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
+    if not len(present) or not hasattr(rows, "__len__") or len(rows) != len(weight):
+        return rows
+    return _safe_indexing(rows, np.where(weight != 0, np.arange(len(weight)), present[0]))
 
 
 def read_features(model: Any, X: Any, *, reset: bool) -> Any:
@@ -239,14 +271,21 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
         fit: Fit = fit_base
         finish: Finish = add_boosting
         if model.estimator is not None:
-            fit = partial(fit_wrapped, model.estimator, n_jobs=model.n_jobs)
+            fit = partial(
+                fit_wrapped,
+                model.estimator,
+                classes=getattr(model, "classes_", None),
+                n_jobs=model.n_jobs,
+                seed=seed,
+            )
             finish = lambda sample, folds, fitted: fitted  # noqa: E731
         columns = variables.take(drawn)
         guard = Guard(few, columns, folds, verdict, fit, finish, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
-    model.decision_, put = choice.decision, variables.to_user_columns
+    put = variables.to_user_columns
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
-    model.variables_ = _describe(variables, verdict, rows.names).assign(used=model.used_features_)
+    model.variables_ = _describe(variables, verdict, rows).assign(used=model.used_features_)
+    model.decision_ = replace(choice.decision, variables=_name_variables(model.variables_))
     numbers = variables.origin.columns[choice.used]
     return rows, sample.restrict(np.isin(sample.groups, numbers)), choice
 
@@ -297,18 +336,33 @@ def fit_chosen(choice: Choice, sample: Sample) -> Any:
     return choice.fitted.fit(sample)
 
 
-def _describe(variables: Sample, verdict: Verdict, names: list[str]) -> pd.DataFrame:
+def _describe(variables: Sample, verdict: Verdict, rows: Rows) -> pd.DataFrame:
     """One row per variable of the user's table."""
     put, scores = variables.to_user_columns, dict(verdict.scores)
-    columns: dict[str, Any] = {"variable": names}
+    columns: dict[str, Any] = {"variable": rows.names}
     if effect := scores.pop("effect", None):
         parts = {"effect": effect.score, "low": effect.low, "high": effect.high}
         columns |= {name: put(values) for name, values in parts.items()}
     columns |= {name: put(given.score) for name, given in scores.items()}
-    labels = np.full(len(names), "constant", dtype=object)
+    labels = np.full(len(rows.names), "constant", dtype=object)
+    labels[np.isin(rows.names, rows.left_out)] = "left out"
     labels[variables.origin.columns] = verdict.labels
-    probability = put(verdict.probability_noisy)
+    probability = np.full(len(rows.names), np.nan)
+    probability[variables.origin.columns] = verdict.probability_noisy
     return pd.DataFrame(columns | {"probability_noisy": probability, "verdict": labels})
+
+
+def _name_variables(variables: pd.DataFrame) -> str:
+    """The variables left out and used by their verdicts, a line for each."""
+    lines = []
+    for word, used in (("left out", False), ("used", True)):
+        for verdict in VERDICTS:
+            found = (variables["verdict"] == verdict) & (variables["used"] == used)
+            if found.any():
+                why = "id, free text or rare values" if verdict == "left out" else verdict
+                names = listed([label(name, 60) for name in variables.loc[found, "variable"]])
+                lines.append(f"{word} ({why}): {names}")
+    return "\n".join(lines)
 
 
 def _check_environments(sample: Sample, names: list[str]) -> None:
@@ -345,6 +399,8 @@ def _split(
         rows.x[own], rows.y[own], None if rows.cluster is None else rows.cluster[own]
     )
     shares = [sample.share_of_rows(own[test], rows.weight)[drawn > 0] for _, test in splits]
+    if not shares:
+        raise InputError(NO_SPLITS)
     return folds_of_shares(few, outcome, [share.cpu().numpy() for share in shares])
 
 

@@ -119,7 +119,7 @@ class Screener(BaseEstimator):
             self.estimator_ = fit_on_rows(self, rows, self.columns_)
         kind, seed = is_classifier(self), self.random_state_
         self.references_ = fit_references(
-            X, rows.y, sample_weight, classifier=kind, random_state=seed
+            X, rows.y, rows.weight, classifier=kind, random_state=seed
         )
         predicted = choice.fitted.held_out
         if float((predicted - predicted[:1]).abs().max()) < 1e-9:
@@ -190,15 +190,17 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
 
     Every variable is judged stable, noisy or undecided, from explaining away and, with several
     training environments, from the invariance of its effect (docs/method.md). Noisy variables are
-    left out if the error expected elsewhere is smaller without them; where the evidence is weak,
-    nothing is left out. ``decision_`` says what was decided and why.
+    left out if the error expected elsewhere is smaller without them. Undecided ones stay, unless
+    the stable variables alone have the lowest expected error. Where rows do not look selected, or
+    no variable is clearly stable, nothing is left out. ``decision_`` says what was decided and why.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
         Fitted on the variables in use, which it receives as the encoded columns of
-        :class:`TableEncoder`. None means a linear model with a penalty chosen on held-out rows,
-        mixed with products of columns and a small boosting as far as held-out rows say.
+        :class:`TableEncoder`; in a pipeline the sample weights go to the last step. None means a
+        linear model with a penalty chosen on held-out rows, mixed with products of columns and a
+        small boosting as far as held-out rows say.
     evidence : "auto", or a list of names and objects, default="auto"
         The kinds of evidence; ``"auto"`` means all that apply: ``"explaining_away"``,
         ``"invariance"`` (several environments) and ``"effect"``, the paper's weighted effect, which
@@ -210,7 +212,8 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
     cv : int or splitter, default=3
         Folds for all that is compared on held-out rows.
     random_state : int, RandomState or None, default=None
-        Seed of the folds and of the redrawn rows.
+        Seed of the folds, of the redrawn rows, and of every ``random_state`` of ``estimator`` that
+        is None.
     n_jobs : int or None, default=None
         Number of processes for fitting ``estimator`` on the folds.
     device : {"auto", "cpu", "cuda"}, default="auto"
@@ -222,11 +225,15 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
     ----------
     variables_ : DataFrame
         variable, effect, low, high, one column per further kind of evidence, probability_noisy,
-        verdict (stable, noisy, undecided, constant), used. The effect of a number is that of one
-        standard deviation. A variable with several columns, such as a category, is judged by its
-        part of the log-odds (or number) that a regression on all columns predicts.
+        verdict (stable, noisy, undecided, constant, left out), used. "left out" are ids, free text
+        and values in few rows each, which the encoder cannot use; like constants they have no
+        probability_noisy, and no variable has one where no evidence applies. The effect of a
+        number is that of one standard deviation. A variable with several columns, such as a
+        category, is judged by its part of the log-odds (or number) that a regression on all
+        columns predicts.
     decision_ : Decision
-        The candidates with their errors, the one chosen, and why; prints as a table.
+        The candidates with their errors, the one chosen, and why, and the variables left out and
+        used by name; prints as a table.
     stable_features_, used_features_ : ndarray of bool
         Which variables are stable, and which the prediction uses.
     estimator_ : the fitted estimator
