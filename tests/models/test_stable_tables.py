@@ -245,3 +245,24 @@ def test_the_reference_is_a_straight_line_of_the_columns_as_they_are():
     model = StableRegressor(random_state=0).fit(frame, 3 * frame["income"])
     far = pd.DataFrame({"income": [1000.0]})
     assert model.references_.predict_linear(far)[0] == pytest.approx(3000, rel=0.01)
+
+
+@pytest.mark.parametrize("difference", [0.0, 0.2, 0.4])
+def test_the_effect_of_a_category_is_that_of_its_clearest_level(difference):
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"a": rng.normal(size=3000), "c": rng.choice(list("xyz"), 3000)})
+    y = rng.random(3000) < 0.4 + difference * (frame["c"] == "x")
+    found = StableClassifier(random_state=0).fit(frame, y).variables_.set_index("variable").loc["c"]
+    assert found["low"] < difference < found["high"]
+    assert found["high"] - found["low"] < 0.12
+
+
+def test_effects_on_a_number_are_in_its_own_unit():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame(rng.normal(size=(500, 2)), columns=["a", "b"])
+    y = 10 * frame["a"] + rng.normal(size=500)
+    effect = (
+        StableRegressor(random_state=0).fit(frame, y).variables_.set_index("variable")["effect"]
+    )
+    assert effect["a"] == pytest.approx(10 * frame["a"].std(), rel=0.05)
+    assert abs(effect["b"]) < 1

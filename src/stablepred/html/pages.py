@@ -198,7 +198,7 @@ def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
         text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
     text.append(
         "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
-        "deviation of a number; of a category, the largest of its levels. Verdicts are the model's."
+        "deviation of a number; of a category, its clearest level. Verdicts are the model's."
     )
     ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
     frame = _space_out(ordered.set_index("feature").rename_axis("variable"))

@@ -34,6 +34,8 @@ from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
 from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
+from stablepred.evidence.base import Evidence
+from stablepred.evidence.effect import EffectOfVariables, WeightedEffect
 from stablepred.evidence.explaining_away import MOST_WORK
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
@@ -248,10 +250,12 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
     progress = fit_progress(type(model).__name__, model.verbose > 0)
     with limit_resources(rows.x.size):
         sample = _group(model, rows, target)
-        straight = _straighten(model, rows, sample, target.outcome, seed)
+        _check_environments(sample, rows.environments)
+        cv = model.cv  # splits that are given one by one can be read once only
+        cv = cv if isinstance(cv, Integral) or hasattr(cv, "split") else list(cv)
+        straight = _straighten(model, cv, rows, sample, target.outcome, seed)
         if straight is not rows:
             rows, sample = straight, _group(model, straight, target)
-        _check_environments(sample, rows.environments)
         progress("evidence", 0, 0.0)
         most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
         drawn = draw_rows(sample, target.outcome, most, seed)
@@ -267,7 +271,7 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
             )
         progress("models", 1, 0.0)
         drawn = draw_rows(sample, target.outcome, MOST_COMPARED, seed)
-        few, folds = sample.take(drawn), _split(model, rows, sample, drawn, target.outcome, seed)
+        few, folds = sample.take(drawn), _split(cv, rows, sample, drawn, target.outcome, seed)
         fit: Fit = fit_base
         finish: Finish = add_boosting
         if model.estimator is not None:
@@ -284,7 +288,9 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
         choice = guard.decide() if model.guard else guard.follow()
     put = variables.to_user_columns
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
-    model.variables_ = _describe(variables, verdict, rows).assign(used=model.used_features_)
+    model.variables_ = _describe(variables, verdict, rows, target.scale).assign(
+        used=model.used_features_
+    )
     model.decision_ = replace(choice.decision, variables=_name_variables(model.variables_))
     numbers = variables.origin.columns[choice.used]
     return rows, sample.restrict(np.isin(sample.groups, numbers)), choice
@@ -304,7 +310,9 @@ def _group(model: Any, rows: Rows, target: Target) -> Sample:
     )
 
 
-def _straighten(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) -> Rows:
+def _straighten(
+    model: Any, cv: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int
+) -> Rows:
     """The rows with numbers that are not bent in the tails, if held-out rows clearly ask for it.
 
     That is judged by a linear model, on the folds that models are compared on.
@@ -313,7 +321,7 @@ def _straighten(model: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: 
     if not bent:
         return rows
     drawn = draw_rows(sample, outcome, MOST_COMPARED, seed)
-    few, folds = sample.take(drawn), _split(model, rows, sample, drawn, outcome, seed)
+    few, folds = sample.take(drawn), _split(cv, rows, sample, drawn, outcome, seed)
     if folds.is_empty:
         return rows
     first = np.unique(sample.origin.index, return_index=True)[1][drawn.cpu().numpy() > 0]
@@ -336,13 +344,13 @@ def fit_chosen(choice: Choice, sample: Sample) -> Any:
     return choice.fitted.fit(sample)
 
 
-def _describe(variables: Sample, verdict: Verdict, rows: Rows) -> pd.DataFrame:
-    """One row per variable of the user's table."""
+def _describe(variables: Sample, verdict: Verdict, rows: Rows, scale: float) -> pd.DataFrame:
+    """One row per variable of the user's table; ``scale`` is the unit of the outcome."""
     put, scores = variables.to_user_columns, dict(verdict.scores)
     columns: dict[str, Any] = {"variable": rows.names}
     if effect := scores.pop("effect", None):
         parts = {"effect": effect.score, "low": effect.low, "high": effect.high}
-        columns |= {name: put(values) for name, values in parts.items()}
+        columns |= {name: scale * put(values) for name, values in parts.items()}
     columns |= {name: put(given.score) for name, given in scores.items()}
     labels = np.full(len(rows.names), "constant", dtype=object)
     labels[np.isin(rows.names, rows.left_out)] = "left out"
@@ -387,15 +395,15 @@ def _check_environments(sample: Sample, names: list[str]) -> None:
 
 
 def _split(
-    model: Any, rows: Rows, sample: Sample, drawn: torch.Tensor, outcome: Outcome, seed: int
+    cv: Any, rows: Rows, sample: Sample, drawn: torch.Tensor, outcome: Outcome, seed: int
 ) -> Folds:
     """The folds of an integer ``cv``, or of a splitter, of the rows that were drawn."""
     few = sample.take(drawn)
-    if isinstance(model.cv, Integral):
-        return make_folds(few, outcome, int(model.cv), seed)
+    if isinstance(cv, Integral):
+        return make_folds(few, outcome, int(cv), seed)
     # A list of splits is about all rows of the user's table; a splitter divides those present.
-    own = np.flatnonzero(rows.weight > 0) if hasattr(model.cv, "split") else np.arange(len(rows.x))
-    splits = check_cv(model.cv, rows.labels, classifier=outcome is not GAUSSIAN).split(
+    own = np.flatnonzero(rows.weight > 0) if hasattr(cv, "split") else np.arange(len(rows.x))
+    splits = check_cv(cv, rows.labels, classifier=outcome is not GAUSSIAN).split(
         rows.x[own], rows.y[own], None if rows.cluster is None else rows.cluster[own]
     )
     shares = [sample.share_of_rows(own[test], rows.weight)[drawn > 0] for _, test in splits]
@@ -433,7 +441,7 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
 def _judge(
     variables: Sample, sample: Sample, evidence: Any, outcome: Outcome, seed: int
 ) -> Verdict:
-    kinds = make_evidence(evidence, seed, outcome)
+    kinds = _make_kinds(evidence, seed, outcome, sample)
     w = torch.ones_like(sample.mass)
     if any(kind.name not in ("explaining_away", "invariance") for kind in kinds):
         near = replace(sample, x=sample.x.clamp(-CLIP, CLIP))
@@ -442,6 +450,14 @@ def _judge(
         w = solution.w
     if outcome.name != "multinomial":
         return judge(variables, w, kinds)
-    kinds = make_evidence(evidence, seed, BINARY)
+    kinds = _make_kinds(evidence, seed, BINARY, sample)
     classes = range(int(sample.y.max()) + 1)
     return judge_classes([judge(variables.against_rest(k), w, kinds) for k in classes])
+
+
+def _make_kinds(evidence: Any, seed: int, outcome: Outcome, sample: Sample) -> list[Evidence]:
+    """The kinds of evidence; the effect is that of a variable's own columns."""
+    kinds = make_evidence(evidence, seed, outcome)
+    if len(set(sample.groups.tolist())) == sample.n_features:
+        return kinds
+    return [EffectOfVariables(k, sample) if isinstance(k, WeightedEffect) else k for k in kinds]
