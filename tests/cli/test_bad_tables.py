@@ -1,5 +1,6 @@
 """Bad input: a plain message, exit code 2, and nothing half-written."""
 
+import contextlib
 import errno
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 import pandas as pd
 import pytest
 
+from stablepred.exceptions import InputError
 from stablepred.tables import files as tables
 from stablepred.tables.table_model import EncodedTable
 
@@ -65,6 +67,16 @@ def test_a_file_that_is_no_table(run, place, case):
     (place / "table.csv").write_bytes(content)
     assert refused(run("fit", "table.csv", *FIT, "-o", "model"), message)
     assert left_behind(place) == []
+
+
+@pytest.mark.parametrize("content", ["x,y\n", "x,y\n1,no\n2\n", "x,y\n1,no\n"])
+def test_nothing_of_a_file_is_left_to_threads_that_may_outlive_python(place, monkeypatch, content):
+    (place / "table.csv").write_text(content)
+    held, wait = [], tables._await_release
+    monkeypatch.setattr(tables, "_await_release", lambda one: (held.extend(one), wait(one)))
+    with contextlib.suppress(InputError):
+        tables.read_table("table.csv")
+    assert [one() for one in held] == [None, None]
 
 
 def test_a_missing_file_is_named_with_the_nearest_one(run, place):
@@ -217,6 +229,11 @@ def test_evaluating_with_a_third_value_in_the_target(run, fitted):
     assert refused(run("evaluate", "model", "new.csv"), "must be 'no' or 'yes'", "'maybe'")
 
 
+def test_evaluating_without_some_outcomes(run, fitted):
+    table(kind="a", y=["no", ""] * 20).to_csv("new.csv", index=False)
+    assert refused(run("evaluate", "model", "new.csv"), "Fill it in, or delete such rows.")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -224,6 +241,10 @@ def test_evaluating_with_a_third_value_in_the_target(run, fitted):
         (("table.csv", "--bins", "1,2"), "--bins cuts the column that --by names"),
         (("table.csv", "--by", "x", "--bins", "1;2"), "--bins must be numbers with commas"),
         (("table.csv", "--by", "kind", "--bins", "1,2"), "holds text"),
+        (
+            ("table.csv", "--by", "x", "--bins", "50,60"),
+            "no row of 'x' lies in the bins 50,60; it goes from 0 to 6.",
+        ),
         (("table.csv", "other.csv", "--by", "x"), "--by cuts a single file"),
         (("table.csv", "--max-stability", "0.1"), "there is only one"),
     ],
@@ -312,6 +333,18 @@ def test_interrupting_the_fit_writes_nothing(run, place, monkeypatch):
     assert left_behind(place) == []
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are another thing there")
+@pytest.mark.parametrize("how", ["SIGINT", "SIGTERM"])
+def test_an_interrupt_before_a_command_has_begun_is_one_line(how):
+    code = (
+        "import os, signal, stablepred.__main__ as it; signal.signal(signal.SIGINT, "
+        "signal.default_int_handler); it.require = lambda *_: os.kill(os.getpid(), signal."
+        f"{how}); it.main()"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (found.returncode, found.stderr) == (2, "error: interrupted.\n")
+
+
 def test_a_column_to_drop_is_quoted_for_the_shell(run, place):
     frame = table(since=["2020-01-31", "2021-02-28"] * 20).rename(columns={"since": "signup date"})
     frame.to_csv("table.csv", index=False)
@@ -375,6 +408,7 @@ def test_an_error_that_should_not_happen_is_one_line_too(run, place, monkeypatch
         ("fit", "table.csv", "--target", "y"),
         ("fit", "table.csv", *FIT, "--method", "magic", "-o", "model"),
         ("fit", "table.csv", *FIT, "--seed", "much", "-o", "model"),
+        ("fit", "table.csv", *FIT, "--cv", 1, "-o", "model"),
         ("evaluate", "model"),
         ("conjure",),
     ],

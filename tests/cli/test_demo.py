@@ -23,6 +23,13 @@ def test_demo_succeeds_and_names_every_method_and_reference(run):
         assert f"\n  {name} " in result.output
 
 
+def test_demo_says_what_its_columns_mean_and_names_options(run):
+    output = run[0].output
+    assert "average gap, stability gap: the share of the way from LR to the oracle" in output
+    assert "shrunk better: whether LR, pulled towards the constant" in output
+    assert "='" not in output
+
+
 def test_demo_writes_one_error_per_method_and_environment(run):
     _, folder = run
     errors = pd.read_csv(folder / "errors.csv", index_col="method")

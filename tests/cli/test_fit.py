@@ -11,6 +11,39 @@ from stablepred.models import checkpoints
 ARGUMENTS = ("--target", "bought", "--method", "lr")
 
 
+@pytest.mark.parametrize("method", ["stable", "lr", "gbr"])
+def test_a_table_too_small_to_hold_rows_out_is_fitted_all_the_same(run, tmp_path, method):
+    (tmp_path / "few.csv").write_text("a,b,y\n1,2,no\n2,1,yes\n3,5,no\n4,2,yes\n")
+    options = ("--target", "y", "--method", method, "-o", tmp_path / "model")
+    answer = run("fit", tmp_path / "few.csv", *options)
+    assert answer.code == 0, answer.err
+    if method != "lr":
+        assert "no comparison on held-out rows" in answer.out
+
+
+def test_messages_do_not_name_what_only_python_has(run, tmp_path):
+    (tmp_path / "two.csv").write_text("a,b,y\n1,2,no\n2,1,yes\n")
+    answer = run("fit", tmp_path / "two.csv", "--target", "y", "-o", tmp_path / "model")
+    assert answer.err == "error: only 2 rows are left, but at least 3 are needed.\n"
+
+
+def test_the_column_of_the_environments_cannot_be_dropped(run, train, tmp_path):
+    options = ("--by", "region", "--drop", "region", "-o", tmp_path / "model")
+    answer = run("fit", train, "--target", "bought", *options)
+    assert answer.err.startswith("error: 'region' was dropped; --by needs it")
+
+
+@pytest.mark.parametrize("method", ["gbr", "dlr"])
+def test_effects_say_what_is_balanced_and_whose_verdict_it_is(run, train, tmp_path, method):
+    options = ("--target", "bought", "--method", method, "--set", "max_iter=2", "--cv", 0)
+    out = run("fit", train, *options, "-o", tmp_path / "model").out
+    assert ("with nothing balanced" in out) == (method == "dlr")
+    assert "verdict of the paper's methods: stable if the interval excludes zero" in out
+    balance = load(tmp_path / "model").estimator.balance_report_
+    assert balance.before.loc["job=cook", "job=clerk"] == 0  # no pair: of one variable
+    assert balance.before.loc["job=cook", "offer=yes"] != 0
+
+
 def test_what_happened_to_every_column_is_said(run, train, tmp_path):
     answer = run("fit", train, *ARGUMENTS, "--drop", "region", "-o", tmp_path / "model")
     frame = pd.read_csv(train)

@@ -113,6 +113,11 @@ def test_a_single_environment_has_no_stability(run, model, test_table):
     assert f"than a constant of {load(model).base_rate:.3f}, the training rate" in answer.out
 
 
+def test_too_few_rows_everywhere_leave_all_environments_in(run, model, test_table):
+    answer = run("evaluate", model, test_table, "--by", "region", "--min-rows", 5000)
+    assert "fewer than two environments have 5000 rows (--min-rows): none is left out" in answer.out
+
+
 def test_a_stable_model_passes_the_check(run, model, test_table):
     answer = run("evaluate", model, test_table, "--by", "region", "--max-stability", 0.5)
     assert answer.code == 0
@@ -188,6 +193,15 @@ def test_weights_have_mean_one_and_the_order_of_the_rows(run, train, tmp_path, c
 
     assert gap(w) < gap(np.ones(400)) / 2
     assert north.any()
+
+
+def test_levels_of_one_category_are_no_pair_to_balance(run, tmp_path):
+    kind, x = ["a", "b", "c"] * 40, [k % 7 for k in range(120)]
+    pd.DataFrame({"kind": kind, "x": x}).to_csv(tmp_path / "table.csv", index=False)
+    out = run("weights", tmp_path / "table.csv", "-o", tmp_path / "weights.csv").out
+    (line,) = [line for line in out.splitlines() if line.startswith("worst imbalance")]
+    assert line.count("kind=") == 2
+    assert line.count("x)") + line.count("(x,") == 2
 
 
 def test_weights_without_a_target_balance_every_column(run, train, tmp_path):

@@ -24,8 +24,8 @@ def test_fit_prints_the_held_out_errors_of_all(run, train, tmp_path):
     options = ("--target", "bought", "--method", "lr", "-o", tmp_path / "model")
     line = run("fit", train, *options).out.splitlines()[-2]
     errors = load(tmp_path / "model").references.errors["rmse"]
-    assert line.startswith("RMSE on held-out rows of this table: LogisticRegression 0.")
-    assert f"logistic regression {errors['LR']:.4f}, constant {errors['constant']:.4f}" in line
+    assert line.startswith("RMSE on held-out rows of this table: LogisticRegression (C = 1) 0.")
+    assert f"with a chosen penalty {errors['LR']:.4f}, constant {errors['constant']:.4f}" in line
     assert "held-out" not in run("fit", train, *options, "--force", "--cv", 0).out
 
 

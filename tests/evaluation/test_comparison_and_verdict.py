@@ -220,6 +220,11 @@ def test_a_model_that_wins_everywhere_is_recommended():
     )
 
 
+def test_equal_gains_are_one_number():
+    text = judge(differ(gaps=[0.0101, 0.0099, 0.01], **LR))
+    assert "in 3 of 3 environments (RMSE lower by about 0.010), and m" in text
+
+
 def test_a_model_that_wins_on_average_is_recommended_with_the_number_of_wins():
     text = judge(differ(gaps=[0.01, -0.05, -0.02], **LR))
     assert text.startswith(
@@ -357,6 +362,9 @@ def test_the_title_names_the_most_accurate_and_the_best_in_the_worst_case():
     assert methods_title(compared()) == "There is nothing to compare m with"
     assert methods_title(compared(differ("other", [0.02, -0.03, 0.04], UNSURE))) == (
         "Average_Error is smallest for other (0.240), Worst_Error for other (0.280)"
+    )
+    assert methods_title(compared(differ("other", [0.0001, -0.0001, 0.0001], UNSURE))) == (
+        "Average_Error is smallest for m and other (0.250), Worst_Error for m and other (0.300)"
     )
 
 

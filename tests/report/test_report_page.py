@@ -32,7 +32,7 @@ def a_page(name="feature", verdict="All is well."):
     blocks = [figure, table_of(frame, f"Table of {name}")]
     facts = [Table("Facts", [], [(label(name), label(name))])]
     section = Section("one", "One", f"Title of {name}", [f"Text of {name}"], [blocks, facts])
-    return Page(f"Report of {name}", verdict, [("Number", "1", name)], [section], "today")
+    return Page(f"Report of {name}", verdict, [], [("Number", "1", name)], [section], "today")
 
 
 def test_a_page_has_verdict_sections_figures_and_tables():

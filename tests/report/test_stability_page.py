@@ -75,8 +75,11 @@ def test_the_sections_come_in_their_order(page):
     assert [a.attributes["href"] for a in page.all("a")] == [f"#{key}" for key in SECTIONS]
 
 
-def test_the_verdict_is_the_headline(page, report):
-    assert [h.text for h in page.all("h1")] == [report.verdict]
+def test_the_headline_is_the_verdict_in_words_and_the_numbers_are_below(page, report):
+    (headline,) = [h.text for h in page.all("h1")]
+    assert not re.search(r"_Error|interval|\d\.\d", headline)
+    assert report.verdict.startswith(headline.partition(",")[0].rstrip("."))
+    assert report.verdict in [p.text for p in page.all("p")]
 
 
 def test_every_figure_says_what_it_shows(page):

@@ -84,6 +84,7 @@ def compare(
         for name, row in fitted.iterrows()
     ]
     show_table(found.title, columns, rows)
+    say("average and stability: mean and standard deviation of the errors over environments")
     for method, message in found.table["message"].items():
         if message:
             say(f"{method} failed: {message}")

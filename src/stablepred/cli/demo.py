@@ -7,11 +7,15 @@ from typing import Any, Literal
 
 from stablepred._extras import require
 from stablepred.cli import options
-from stablepred.cli.screen import say, show_table, working
+from stablepred.cli.screen import in_options, say, show_table, working
 
 SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
 SUMMARY = dict.fromkeys(("Average_Error", "Stability_Error"), "{:.3f}")
 SUMMARY |= dict.fromkeys(("average_gap", "stability_gap"), "{:.0%}")
+EXPLAINED = (
+    "average gap, stability gap: the share of the way from LR to the oracle that is closed",
+    "shrunk better: whether LR, pulled towards the constant, beats the method in both errors\n",
+)
 NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
 
@@ -70,7 +74,7 @@ def demo(
         summary[column] = summary[column].map(form.format)
     shown = summary[[*SUMMARY, "shrunk_better"]]
     _show("Summary", shown.rename(columns=lambda name: name.replace("_", "\n")))
-    for line in [*remarks, "", str(report.verdict), ""]:
+    for line in [*EXPLAINED, *remarks, "", str(report.verdict), ""]:
         say(line)
     say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
 
@@ -89,7 +93,8 @@ def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], list[str]]:
         report = getattr(models[name], "balance_report_", None)
         if report is not None and method != "dlr":
             remarks[-1] += f", effective sample share {report.effective_share:.1%}"
-        remarks.extend(f"{name}: {warning.message}" for warning in caught)
+        told = dict.fromkeys(in_options(str(w.message), models[name]) for w in caught)
+        remarks.extend(f"{name}: {message}" for message in told)
     return models, remarks
 
 

@@ -29,6 +29,7 @@ def evaluate(
     Example: stablepred evaluate model test.csv --by age --bins 20,30,40,50,100
     """
     from stablepred.cli.tables import check_file, load_environments, write_csv
+    from stablepred.tables.target import NumberTarget
 
     check_file(output, force=force)
     comparing = "" if max_stability is None else "--max-stability"
@@ -40,7 +41,9 @@ def evaluate(
     write_csv(errors, output, force=force, index_label="environment")
     _show(errors, len(loaded.environments), by)
     say(verdict)
-    passed = _verdict(errors, loaded.model.base_rate, max_stability)
+    constant = f"{loaded.model.base_rate:.3f}, the training "
+    constant += "mean" if isinstance(loaded.model.target, NumberTarget) else "rate"
+    passed = _verdict(errors, constant, max_stability)
     if output is not None:
         say(f"written: {output}")
     if not passed:
@@ -86,13 +89,13 @@ def _show(errors: Any, environments: int, by: str | None) -> None:
     show_table(f"{title}prediction", columns, rows, rule_before=environments)
 
 
-def _verdict(errors: Any, base_rate: float, most: float | None) -> bool:
+def _verdict(errors: Any, constant: str, most: float | None) -> bool:
     """Say whether the model is better than a constant, and stable; whether the check passes."""
     summary = errors.loc["Average_Error" if "Average_Error" in errors.index else errors.index[0]]
     useful = bool(summary["error"] < summary["constant"])
     say(
-        f"On average {'better' if useful else 'NO BETTER'} than a constant of {base_rate:.3f}, the "
-        f"training rate ({summary['error']:.4f} against {summary['constant']:.4f})"
+        f"On average {'better' if useful else 'NO BETTER'} than a constant of {constant} "
+        f"({summary['error']:.4f} against {summary['constant']:.4f})"
         f"{'' if useful else ': stable or not, it is of no use here'}."
     )
     worse = errors[errors["rows"].notna() & (errors["error"] >= errors["constant"])]

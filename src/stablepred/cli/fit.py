@@ -1,5 +1,6 @@
 """``stablepred fit``: train a model on a table as it comes."""
 
+import math
 import shlex
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,8 @@ def fit(
             f"--method {method} learns from one environment; --by is for stable. Leave the column "
             f"out with --drop {shlex.quote(by)}, or use --method stable."
         )
+    if cv == 1:
+        raise options.UsageError("--cv 1 leaves no rows to fit on; use 2 or more folds, or 0.")
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
     check_model_folder(output, force=force)
@@ -52,6 +55,8 @@ def fit(
     set_parameters(estimator, settings or [])
     file = open_input(table)
     columns, dropped = select_columns(file, drop, target)
+    if by in dropped:
+        raise options.UsageError(f"{by!r} was dropped; --by needs it, and uses it as no feature.")
     frame = read(file, columns)
     if method == "stable":
         known = frame[target][~is_missing(frame[target])]  # others: see encode_table
@@ -97,12 +102,18 @@ def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
     if model.references is None or cv < 2:
         return
     k = model.references.n_classes
-    own = cross_validate(model.estimator, encoded.features, encoded.y, n_classes=k, cv=cv)
-    if own != own:  # too few rows of one class
+    try:
+        own = cross_validate(model.estimator, encoded.features, encoded.y, n_classes=k, cv=cv)
+    except ValueError:  # of a fold with few rows; the fit on all of them went well
+        own = math.nan
+    if math.isnan(own):
+        say("no comparison on held-out rows: there are too few rows for it")
         return
-    beside = model.references.errors["rmse"].rename({"LR": "logistic regression"})
+    name, linear = type(model.estimator).__name__, "logistic regression"
+    if name == "LogisticRegression":
+        name, linear = f"{name} (C = {model.estimator.C:g})", f"{linear} with a chosen penalty"
+    beside = model.references.errors["rmse"].rename({"LR": linear})
     others = ", ".join(f"{name} {error:.4f}" for name, error in beside[::-1].items())
-    name = type(model.estimator).__name__
     say(f"RMSE on held-out rows of this table: {name} {own:.4f}, {others}")
 
 
@@ -116,7 +127,9 @@ def _describe_model(model: Any) -> None:
         share = facts.balance.effective_share
         say(f"effective sample size: {share * model.rows:,.0f} rows ({share:.1%})")
     if facts.effects is not None:
-        show_effects(facts.effects)
+        show_effects(facts.effects, balanced=facts.name != "DLRClassifier")
+        if facts.decision is None:
+            say("verdict of the paper's methods: stable if the interval excludes zero, else noisy")
     if facts.decision is not None:
         say(f"variables in use: {facts.decision.chosen}. {facts.decision.reason}")
     used = getattr(model.estimator, "used_features_", None)
@@ -126,9 +139,10 @@ def _describe_model(model: Any) -> None:
         say(f"the model uses {f'all {len(used)} features' if used.all() else few}")
 
 
-def show_effects(effects: Any) -> None:
+def show_effects(effects: Any, *, balanced: bool = True) -> None:
     """Print the largest effects, with their intervals and verdicts."""
     top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
     rows = [[r["feature"], *EFFECT.format(**r).split("|"), r["verdict"]] for _, r in top.iterrows()]
-    title = f"Effect on the target with the other features balanced, {len(top)} largest of "
-    show_table(f"{title}{len(effects)}", ["feature", "effect", "95% interval", "verdict"], rows)
+    how = "with the other features balanced" if balanced else "with nothing balanced"
+    title = f"Effect on the target {how}, {len(top)} largest of {len(effects)}"
+    show_table(title, ["feature", "effect", "95% interval", "verdict"], rows)

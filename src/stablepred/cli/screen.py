@@ -83,7 +83,7 @@ def guard(command: Callable[..., None]) -> Any:
 
     @wraps(command)
     def guarded(*, debug: bool, **arguments: Any) -> None:
-        piped = arguments.get("output") == options.STANDARD
+        piped, failed = arguments.get("output") == options.STANDARD, False
         try:
             with redirect_stdout(sys.stderr) if piped else nullcontext():
                 command(**arguments)
@@ -95,7 +95,9 @@ def guard(command: Callable[..., None]) -> Any:
             if debug:
                 traceback.print_exc()
             print(f"error: {in_options(describe(error))}", file=sys.stderr)
-            raise typer.Exit(BAD_INPUT) from None
+            failed = True
+        if failed:  # not above, where the error would stay alive with all that its frames hold
+            raise typer.Exit(BAD_INPUT)
         if isinstance(sys.stdout, NoReader):
             raise typer.Exit(BROKEN_PIPE)
 
@@ -146,6 +148,8 @@ def in_options(message: str, estimator: Any = None) -> str:
 
     method = r"\b(use) (?:a regressor such as )?Stable(?:Classifier|Regressor)\b"
     message = re.sub(method, r"\1 --method stable", message, flags=re.I)
+    rows = r"n_samples = (\d+) rows have a positive sample_weight"
+    message = re.sub(rows, r"\1 rows are left", message)
     names = "|".join([*OPTIONS, *parameters])
     return re.sub(rf"(?<![\w-])({names})=({VALUE})", option, message)
 

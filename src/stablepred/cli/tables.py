@@ -175,6 +175,8 @@ def _cut_rows(column: pd.Series, bins: str | None, min_rows: int) -> dict[str, A
         if name not in large
     ]
     if len(large) < 2 or not few:
+        if few and len(groups.rows) > 1:
+            say(f"fewer than two environments have {min_rows} rows (--min-rows): none is left out")
         return groups.rows
     say(f"left out, under {min_rows} rows: {listed(few)}; --min-rows 1 takes them in")
     return large

@@ -42,7 +42,8 @@ def weights(
     write_csv(pd.DataFrame({"weight": w / w.mean()}), output, force=force, index=False)
     for line in encoder.notes_:
         say(line)
-    report, share = balancer.balance_report_, balancer.balance_report_.effective_share
+    report = balancer.balance_report_.between(encoder.variable_of)
+    share = report.effective_share
     say(f"effective sample size: {share * len(w):,.0f} of {len(w):,} rows ({share:.1%})")
     before, after = (
         f"{abs(worst.imbalance):.3f} {when} ({worst.treatment}, {worst.covariate})"

@@ -1,7 +1,8 @@
 """How well the weights balance, and what they cost."""
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -69,6 +70,12 @@ class BalanceReport:
     def worst_after(self) -> WorstPair:
         """The worst pair after weighting."""
         return _find_worst(self.after)
+
+    def between(self, variables: Mapping[str, Any]) -> Self:
+        """The report without the pairs of features of one variable, which none can balance."""
+        owners = [variables[name] for name in self.before.index]
+        same = np.equal.outer(owners, owners)
+        return replace(self, before=self.before.mask(same, 0.0), after=self.after.mask(same, 0.0))
 
     def to_frame(self) -> pd.DataFrame:
         """Per treatment: largest and root-mean-square imbalance, before and after."""

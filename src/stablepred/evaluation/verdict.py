@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from stablepred._text import error_name, interval, join_words, label, number, percent, signed
+from stablepred._text import error_name, join_words, label, number, percent, signed
 from stablepred.evaluation.comparison import Comparison, Difference, Interval
 
 SMALL_SHARE = 0.05  # below this effective share a result rests on few rows
@@ -83,7 +83,9 @@ def recommend(model: str, rival: Difference, error: str, level: float) -> str:
     }[average.sign * stability.sign]
     where = f"on average ({on_average}) and in {sum(gaps > 0)} of {len(gaps)} environments"
     if rival.is_everywhere:
-        lower = f"{error_name(error)} lower by {interval(gaps.min(), gaps.max())}"
+        least, most = number(gaps.min()), number(gaps.max())
+        gain = f"about {least}" if least == most else f"{least} to {most}"
+        lower = f"{error_name(error)} lower by {gain}"
         where = f"in {len(gaps)} of {len(gaps)} environments ({lower})"
     claim = f"more accurate than {loser} {where}, {steadiness}"
     if stability.sign == -average.sign and not rival.is_everywhere:
@@ -125,7 +127,8 @@ def methods_title(comparison: Comparison) -> str:
     summary = comparison.summary()
     usable = summary[[comparison.roles[str(name)] != "oracle" for name in summary.index]]
     best, safest = (
-        f"{label(errors.idxmin())} ({number(errors.min())})"
-        for errors in (usable["Average_Error"], usable["Worst_Error"])
+        f"{join_words([label(name) for name in errors.index[errors == errors.min()]])} "
+        f"({number(errors.min())})"
+        for errors in (usable["Average_Error"].round(3), usable["Worst_Error"].round(3))
     )
     return f"Average_Error is smallest for {best}, Worst_Error for {safest}"

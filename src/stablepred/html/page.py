@@ -76,7 +76,8 @@ class Page(NamedTuple):
     """All that is on a page."""
 
     title: str
-    verdict: str
+    verdict: str  # in plain words
+    details: Sequence[str]  # the same with numbers
     numbers: Sequence[tuple[str, str, str]]  # the few that stand out: name, value, remark
     sections: Sequence[Section]
     made: str  # date and time

@@ -1,5 +1,6 @@
 """The page of a stability report."""
 
+import re
 from itertools import product
 
 import pandas as pd
@@ -36,6 +37,7 @@ MEANINGS = {
     "left out": "an id, free text or values in few rows each",
 }
 BESIDE = ("LR", "constant")
+NUMBERS = r" \([^()]* (differs|lower) by [^()]*\)"  # in a verdict
 PLAIN_WORDS = {
     "Average_Error": "Average error",
     "Stability_Error": "How much errors differ between groups",
@@ -63,7 +65,9 @@ def stability_page(report: StabilityReport) -> Page:
         at += [f"{NAMES[role]} {number(value)}" for role, value in found if role in BESIDE]
         numbers.append((words, number(found[0][1]), ", ".join(at)))
     title = f"Stability report of {label(facts.name)}"
-    return Page(title, report.verdict, numbers, sections, report.run["made"])
+    headline = re.sub(NUMBERS, "", re.split(r"(?<=\.) (?=The worst error of)", report.verdict)[0])
+    details = [report.verdict] if headline != report.verdict else []
+    return Page(title, headline, details, numbers, sections, report.run["made"])
 
 
 def _errors_section(report: StabilityReport) -> Section:
@@ -102,9 +106,9 @@ def _methods_section(report: StabilityReport) -> Section:
     """Summaries of the errors of all methods, and how they stand to the references."""
     names = dict(zip(SUMMARIES, ("average", "stability", "worst"), strict=True))
     names |= {"average_gap": "average gap closed", "stability_gap": "stability gap closed"}
-    names["shrunk_better"] = "shrunk LR better"
+    names["shrunk_better"] = beaten = "beaten by shrunk LR"
     formats: dict[str, Format] = {name: percent for name in names.values() if "gap" in name}
-    formats["shrunk LR better"] = lambda value: "yes" if value else "no"
+    formats[beaten] = lambda value: "yes" if value else "no"
     frame = report.comparison.summary().rename(columns=names).rename_axis("method")
     table = table_of(frame, join_words(SUMMARIES), formats)
     title = methods_title(report.comparison)
@@ -130,8 +134,8 @@ def _about_methods(report: StabilityReport) -> list[str]:
     about = [f"All fitted on the training rows: {'; '.join(known)}."]
     if comparison.line is not None:
         about.append(
-            "Shrunk LR is the linear model pulled step by step to the constant: a method helps "
-            "only if no step of it is smaller in both average and stability."
+            "Shrunk LR is the linear model pulled step by step to the constant. A method is beaten "
+            "by it, and does not help, if some step is smaller in both average and stability."
         )
     if "oracle" in comparison.roles.values():
         about.append(

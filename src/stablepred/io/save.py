@@ -75,8 +75,13 @@ def load(path: PathLike) -> Any:
     try:
         return decode_model(content["model"], arrays)
     except Exception as error:
+        written = str(content["stablepred"])[:40]
+        advice = f"This version, {written}, wrote it: it was changed since. Save the model again."
+        if written != __version__:
+            advice = (
+                f"It was written by stablepred {written!r}, and this is {__version__}; if it is "
+                "from a later version, install that one, else save the model again."
+            )
         raise ModelFileError(
-            f"{path} holds no model that this version knows: {str(error).rstrip('.')}. It was "
-            f"written by stablepred {content['stablepred'][:40]!r}, and this is {__version__}; if "
-            "it is from a later version, install that one, else save the model again."
+            f"{path} holds no model that this version knows: {str(error).rstrip('.')}. {advice}"
         ) from error

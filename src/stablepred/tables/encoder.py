@@ -271,6 +271,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.repeat(np.arange(len(widths)), widths)[self.kept_]
 
     @property
+    def variable_of(self) -> dict[str, str]:
+        """The column from which each feature is made, by the name of the feature."""
+        return {name: column.name for column in self.columns_ for name in column.features}
+
+    @property
     def variables_(self) -> list[str]:
         """All columns that were not dropped."""
         return [n for n in column_names(self, self.n_features_in_) if n not in self.drop]

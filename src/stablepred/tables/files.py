@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import warnings
 import weakref
 import zlib
@@ -117,23 +118,28 @@ class CsvFile(TableFile):
             encoding=self.encoding,
             skip_rows=0 if wide else self.empty_lines,
         )
+        stream, note = self.open_bytes(), lambda row: (odd.append(row), "error")[1]
+        held: list[Any] = [weakref.ref(stream), weakref.ref(note)]
         parse = arrow_csv.ParseOptions(
             delimiter=self.separator,
             newlines_in_values=True,
             ignore_empty_lines=wide,
-            invalid_row_handler=lambda row: (odd.append(row), "error")[1],
+            invalid_row_handler=note,
         )
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=False,
             column_types=dict.fromkeys(self.header, pa.large_string()),
         )
         try:
-            with self.open_bytes() as stream:
-                for batch in arrow_csv.open_csv(stream, read, parse, convert):
-                    columns = batch.columns
-                    yield [columns[index] for index in indices]
+            for batch in arrow_csv.open_csv(stream, read, parse, convert):
+                columns = batch.columns
+                yield [columns[index] for index in indices]
         except pa.ArrowInvalid as error:
             raise self._broken(error, odd) from error
+        finally:
+            stream.close()
+            del stream, note, parse
+            _await_release(held)
 
     def _broken(self, error: Exception, odd: list[Any]) -> InputError:
         if odd:
@@ -150,6 +156,13 @@ class CsvFile(TableFile):
                 "never closed, or remove the column with the enormous values."
             )
         return InputError(f"{self.path} cannot be read as {self.format}: {error}")
+
+
+def _await_release(held: list[Any]) -> None:
+    """Wait until Arrow's threads have dropped objects, lest Python ends before, and they abort."""
+    latest = time.monotonic() + 1
+    while any(one() is not None for one in held) and time.monotonic() < latest:
+        time.sleep(0.001)
 
 
 class ParquetFile(TableFile):

@@ -86,6 +86,11 @@ def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups
         index[values == edges[-1]] -= 1
         names[-1] = names[-1][:-1] + "]"
     masks = {name: index == k for k, name in enumerate(names) if (index == k).any()}
+    if not masks and len(known):
+        raise InputError(
+            f"no row of {str(column.name)!r} lies in the bins {','.join(shown)}; it goes from "
+            f"{known.min():g} to {known.max():g}."
+        )
     notes += [f"no rows in {name}" for name in names if name not in masks]
     outside = int((~missing & ((index < 0) | (index > len(edges) - 2))).sum())
     if outside:

@@ -166,6 +166,9 @@ class EncodedTable:
         marks = {} if self.environment is None else {"environment": self.environment}
         fitted = estimator.fit(self.features, self.y, **marks)
         fitted = getattr(fitted, "best_estimator_", fitted)
+        if hasattr(fitted, "balance_report_") and not self.typed:
+            report = fitted.balance_report_.between(self.encoder.variable_of)
+            fitted.balance_report_ = report
         classes = not isinstance(self.target, NumberTarget)
         beside = fit_references(self.raw, self.y, classifier=classes)
         parts = self.encoder, self.target, fitted

@@ -168,9 +168,10 @@ def _classes(column: pd.Series) -> Categories:
 def missing_target(name: str, rows: Mask, example: str = "", how: str = "") -> InputError:
     """The error for rows without an outcome."""
     found = f"is {shorten(example)!r}, no finite number, or missing" if example else "is missing"
+    advice = f"leave such rows out{how}" if how else "delete such rows"
     return InputError(
         f"target {name!r} {found} in {count_noun(int(rows.sum()), 'row')} (the first is data row "
-        f"{int(np.argmax(rows)) + 1}). Fill it in, or leave such rows out{how}."
+        f"{int(np.argmax(rows)) + 1}). Fill it in, or {advice}."
     )
 
 
