@@ -323,6 +323,13 @@ def test_tol_must_be_a_number_of_at_least_zero(name, value, table):
         clone(ALL[name]).set_params(tol=value).fit(table.x, table.y)
 
 
+@pytest.mark.parametrize("name", OWN | SCREENS)
+def test_verbose_is_a_number_or_a_boolean(name, table):
+    clone(ALL[name]).set_params(verbose=np.False_).fit(table.x, table.y)
+    with pytest.raises(InputError, match="verbose must be a finite number of at least 0"):
+        clone(ALL[name]).set_params(verbose="x").fit(table.x, table.y)
+
+
 CHOICES = [
     ("GlobalBalancer", {"order": 3}, ["1", "2"]),
     ("GlobalBalancer", {"dichotomize": "mode"}, ["mean", "median", "None"]),
