@@ -242,7 +242,7 @@ def test_the_stress_test_reads_as_text(train, model):
     [
         ({"y": np.zeros(2000)}, "both classes"),
         ({"y": np.arange(2000) % 2 + 1}, r"classes of LogisticRegression, \[0, 1\], but has 2"),
-        ({"y": np.arange(2000)}, r"\[0, 1\], but has 2\. Write it as in training"),
+        ({"y": np.arange(2000)}, r"\[0, 1\], but has 2\. Pass a pair \(X, y\) with y as in"),
         ({"y": np.zeros(3)}, "for each of the 2000 rows"),
         ({"features": ["W"]}, "\\['W'\\] was asked for"),
         ({"features": []}, "none was asked for"),

@@ -103,7 +103,7 @@ def _encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTa
     if unknown := [value for value in pd.unique(table.y).tolist() if value not in classes]:
         raise InputError(
             f"y of {table.name} must have the classes of {kind}, {classes}, but has "
-            f"{unknown[0]!r}. Write it as in training."
+            f"{unknown[0]!r}. Pass a pair (X, y) with y as in training."
         )
     positive = 1 if set(classes) <= {0, 1} else classes[1]
     return replace(table, y=(table.y == positive).astype(np.int64))

@@ -181,9 +181,9 @@ class StableSearchCV(GridSearchCV):
             verbose=self.verbose,
         )
         search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
-        named, unchanged = zip(rows.names, folds.find_obstacles(rows), strict=True), ""
-        if noisy is not None and self.noisy_features is None:
-            unchanged = ", ".join(f"{name!r} ({why})" for name, why in named if why)
+        judged = noisy is not None and self.noisy_features is None
+        obstacles = zip(rows.names, folds.find_obstacles(rows) if judged else [], strict=False)
+        unchanged = ", ".join(f"{name!r} ({why})" for name, why in obstacles if why)
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
             weights = candidates.fit_arguments(search.estimator, rows.weight)
@@ -217,7 +217,8 @@ class StableSearchCV(GridSearchCV):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy or R^2 of the best estimator, as its own ``score`` gives it."""
         check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y, sample_weight=sample_weight))
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.best_estimator_.score(X, y, **options))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the best estimator to a file, for `stablepred.load` to read."""
