@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from scipy.stats import loguniform
 from sklearn import config_context
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, is_regressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import FitFailedWarning
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from stablepred import BalancedClassifier, DGBRClassifier, DLRClassifier, GBRClassifier
+from stablepred import BalancedClassifier, DGBRClassifier, DLRClassifier, GBRClassifier, load
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.metrics import (
     average_error,
@@ -85,6 +85,7 @@ def same_results(one, two, **tolerance):
 
 
 @pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @parametrize_with_checks(
     [StableSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, random_state=0)]
 )
@@ -254,13 +255,45 @@ def test_numbers_that_are_not_0_1_are_changed_by_side():
 def test_other_columns_need_not_be_numbers():
     class Named(OnColumns):
         def fit(self, X, y):
-            return super().fit(X.drop(columns="city"), y)
+            return super().fit(X[TRAIN.X.columns], y)
 
     table = X.assign(city=np.where(Y == 1, "Bonn", "Ulm"))
     found = search(Named(), {"columns": ["all", "stable"]}).fit(table, Y)
     assert found.best_params_ == {"columns": "stable"}
+    table["gap"] = np.where(Y == 1, 1.0, np.nan)
+    with pytest.warns(StablepredWarning, match=r"'city' \(not numeric\), 'gap' \(missing"):
+        found = search(Named(), {"columns": ["stable"]}, noisy_features=None).fit(table, Y)
+    expected = search(OnColumns(), {"columns": ["stable"]}, noisy_features=None).fit(X, Y)
+    same_results(found, expected)
     with pytest.raises(InputError, match="'city' must be numeric"):
-        search(Named(), {"columns": ["all"]}, noisy_features=None).fit(table, Y)
+        search(Named(), {"columns": ["all"]}, noisy_features=["city"]).fit(table, Y)
+
+
+def test_a_regressor_is_tuned_in_made_given_and_left_out_environments(tmp_path):
+    number = X["S1"] + 2 * X["S2"] + np.random.default_rng(0).normal(size=600)
+    grid = {"alpha": [1.0, 1e4]}
+    made = StableSearchCV(Ridge(), grid, cv=2, random_state=0).fit(X, number)
+    assert made.best_params_ == {"alpha": 1.0}
+    assert is_regressor(made)
+    assert made.score(X, number) == pytest.approx(made.best_estimator_.score(X, number))
+    halves = {"a": (X[:300], number[:300]), "b": (X[300:], number[300:])}
+    given = StableSearchCV(Ridge(), grid, environments=halves).fit(X, number)
+    errors = environment_errors(given, halves)
+    assert [given.cv_results_[f"error_{name}"][0] for name in halves] == pytest.approx(list(errors))
+    label = np.repeat(["a", "b"], 300)
+    left_out = StableSearchCV(Ridge(), grid).fit(X, number, environment=label)
+    other = Ridge().fit(X[300:], number[300:])
+    expected = environment_errors(other, halves["a"]).iloc[0]
+    assert left_out.cv_results_["error_a"][0] == pytest.approx(expected)
+
+
+def test_the_best_estimator_is_saved_where_it_can_be(tmp_path):
+    model = BalancedClassifier(LogisticRegression())
+    found = search(model, {"estimator__C": [0.2]}).fit(X, Y)
+    found.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), found.predict(X))
+    with pytest.raises(InputError, match="LogisticRegression has no method save"):
+        search().fit(X, Y).save(tmp_path / "other")
 
 
 # --- deterministic ---

@@ -87,6 +87,11 @@ def check_cv(name: str, value: Any) -> None:
         raise InputError(NO_SPLITS)
 
 
+def check_verbose(name: str, value: Any) -> None:
+    """How much to report: a number of at least 0, or a boolean."""
+    at_least(0)(name, int(value) if isinstance(value, bool | np.bool_) else value)
+
+
 def check_hidden(name: str, value: Any) -> None:
     """The widths of layers."""
     listed = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
@@ -116,6 +121,7 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("fit_intercept", "standardize", "guard", "reduced"), one_of(True, False)),
     "l1": check_number_or_auto,
     "max_iter": at_least(1, integer=True),
+    "verbose": check_verbose,
     "after": optional(at_least(1, integer=True)),
     "n_folds": at_least(2, integer=True),
     "cv": check_cv,

@@ -7,7 +7,8 @@ checked in ``_parameters.py``.
 import copy
 import sys
 import warnings
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -54,10 +55,16 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
 
     The array is always row-major, because the last bits of a sum depend on the memory layout.
     """
+    check_distinct_names(X)
     try:
         return validate_data(
             estimator, X, *outcome, **{"dtype": np.float64, "order": "C"} | options
         )
+    except OverflowError as error:
+        found = pd.DataFrame(X if hasattr(X, "columns") else np.asarray(X, dtype=object))
+        raise overflow_error(
+            [name for name in found.columns if any(is_too_large(v) for v in found[name])]
+        ) from error
     except (ValueError, TypeError) as error:
         columns = {name: np.asarray(X[name]) for name in getattr(X, "columns", ())}
         dates = [repr(name) for name, column in columns.items() if column.dtype.kind in "mM"]
@@ -83,6 +90,26 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
             f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
             "columns first, for example with stablepred.data.TableEncoder."
         ) from error
+
+
+def is_too_large(value: Any) -> bool:
+    """Whether a value is an integer that no float can hold."""
+    return isinstance(value, int) and abs(value) > sys.float_info.max
+
+
+def overflow_error(names: Sequence[Any]) -> InputError:
+    """The error for columns with such integers."""
+    return InputError(
+        f"integers too large for a float were found in {', '.join(map(repr, names))}. If they are "
+        "codes, turn them into text; else scale the column."
+    )
+
+
+def check_distinct_names(X: Any) -> None:
+    """Refuse a frame in which names of columns repeat."""
+    times = Counter(map(str, getattr(X, "columns", ())))
+    if same := sorted(name for name, n in times.items() if n > 1):
+        raise InputError(f"names of columns repeat: {', '.join(same)}. Rename them.")
 
 
 def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:

@@ -293,7 +293,7 @@ def test_constant_and_empty_columns_are_left_out_by_name():
         (pd.DataFrame({"a": [1, 1]}), "no feature is left: left out, constant: a"),
         (pd.DataFrame({"a": []}), "no rows"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "names of columns repeat: 'a'"),
-        (pd.DataFrame({0: [1, 2]}), r"must be text, but \[0\]"),
+        (pd.DataFrame({0: [1, 2], "a": [1, 2]}), r"must be text, but \[0\]"),
         ([[1, 0], [0, 1]], "must be a DataFrame"),
         (np.ones(2), "must have two dimensions"),
         (
@@ -413,6 +413,14 @@ def test_a_failed_fit_leaves_the_encoder_as_it_was():
     with pytest.raises(InputError):
         encoder.fit(pd.DataFrame({"a": ["2020-01-31", "2020-02-01"]}))
     assert encoder.used_columns == list(MIXED.columns)
+
+
+def test_columns_without_names_are_numbered_as_those_of_an_array():
+    frame = pd.DataFrame([[1.0, "x"], [2.0, "y"], [9.0, "x"]])
+    encoder = Cutter().fit(frame)
+    assert list(encoder.get_feature_names_out()) == ["x0>4", "x1=y"]
+    for other in (frame, frame.to_numpy(), frame.set_axis([7, 8], axis=1)):
+        pd.testing.assert_frame_equal(encoder.transform(other), encoder.transform(frame))
 
 
 def test_polars_frames_are_taken_too():

@@ -179,6 +179,16 @@ def test_an_unknown_method_is_an_error_with_the_nearest_names(name, numeric, mes
         find_method(name, numeric=numeric)
 
 
+def test_columns_of_a_table_need_no_names(environments):
+    named, unnamed = (
+        [(one.X.set_axis(names, axis=1), one.y) for one in environments]
+        for names in (list(environments[0].X.columns), range(environments[0].X.shape[1]))
+    )
+    methods = ["lr", "lr_cv", "gbr"]
+    one, two = (compare(data, methods=methods, n_bootstrap=5).errors for data in (named, unnamed))
+    pd.testing.assert_frame_equal(one, two)
+
+
 def test_data_that_do_not_go_together_are_refused(environments):
     train, test, _ = environments
     X, y = train.X, train.y
@@ -189,7 +199,10 @@ def test_data_that_do_not_go_together_are_refused(environments):
         (((X, np.ones(len(X))), test), "always 1.0 in training"),
         (((X, np.array(["a", "b", "c"] * 100)), test), "3 different values"),
         (((X, y[:-1]), test), "shape"),
+        (((X, np.array([0, 1, 2] * 100)), test), r"\(e.g. 0, 1, 2\)\. Combine .* pass floats"),
         ((train, ["what"]), "test 1 must be an Environment or a pair"),
+        ((X, test), r"train must be an Environment or a pair \(X, y\), .* but is DataFrame"),
+        ((train, X.to_numpy()), r"test must be an Environment .* but is ndarray"),
         (([train, train], test), "distinct names"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -139,7 +139,7 @@ def test_bad_references_are_refused(train, tests, lr, change, message):
     ("table", "message"),
     [
         (lambda t: PlainTable("t", t.X, np.zeros(1000, int)), "y of t must have both classes"),
-        (lambda t: PlainTable("t", t.X, t.y + 1), "y of t must be 0/1"),
+        (lambda t: PlainTable("t", t.X, t.y + 1), "y of t must have the classes"),
         (lambda t: PlainTable("t", t.X.drop(columns="S1"), t.y), r"lacks \['S1'\]"),
     ],
 )

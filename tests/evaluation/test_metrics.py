@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, zero_one_loss
 from sklearn.metrics import log_loss as sklearn_log_loss
 
+from stablepred import explain_drop, stability_report, stress_test
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.metrics import (
     average_error,
@@ -16,6 +17,7 @@ from stablepred.evaluation.metrics import (
     worst_error,
 )
 from stablepred.exceptions import InputError
+from stablepred.plotting import EnvironmentErrorsDisplay
 
 WORLD = SyntheticWorld("s_indep_v", 10)
 
@@ -51,7 +53,7 @@ def test_environments_may_be_pairs_of_features_and_outcome_by_name_or_in_a_list(
     assert environment_errors(model, {"a": tests[0]}).index.tolist() == ["a"]
     frame = pd.DataFrame({"X": [0, 1], "y": [1, 0]})  # columns that an environment's parts recall
     assert environment_errors(lambda X: X["y"], (frame, [1, 0])).tolist() == [0.0]
-    with pytest.raises(InputError, match=r"must be an Environment or a pair \(X, y\), but is str"):
+    with pytest.raises(InputError, match=r"an Environment or a pair \(X, y\), .* but is DataFrame"):
         environment_errors(model, tests[0].X)
 
 
@@ -193,7 +195,11 @@ def test_an_environment_with_other_columns_is_refused(model, tests):
                     classes_=["no", "yes"], predict_proba=lambda X: np.ones((len(X), 2))
                 )
             },
-            "0/1 outcome",
+            r"the classes of SimpleNamespace, \['no', 'yes'\], but has 0",
+        ),
+        (
+            {"environments": [(np.eye(2), ["a", "b"])]},
+            "must be 0/1 or numbers for function, but has 'a'",
         ),
     ],
 )
@@ -201,6 +207,59 @@ def test_bad_input_is_refused_with_a_message_that_names_it(arguments, message):
     call = {"model": lambda X: np.full(len(X), 0.5), "environments": [small("e", [0, 1])]}
     with pytest.raises(InputError, match=message):
         environment_errors(**{**call, **arguments})
+
+
+CLASSES = [("no", "yes"), (-1, 1), (1, 2), ("0", "1"), (False, True), (0.0, 1.0)]
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+def test_the_outcome_is_read_by_the_classes_of_the_model(train, tests, classes):
+    def label(y):
+        return np.asarray(classes)[y]
+
+    plain = LogisticRegression().fit(train.X, train.y)
+    named = LogisticRegression().fit(train.X, label(train.y))
+    labelled = {one.name: (one.X, label(one.y)) for one in tests}
+    pd.testing.assert_series_equal(
+        environment_errors(named, labelled), environment_errors(plain, tests)
+    )
+    options = {"n_bootstrap": 5, "random_state": 0}
+    pd.testing.assert_frame_equal(
+        error_interval(named, labelled, **options), error_interval(plain, tests, **options)
+    )
+    trained = train.X, label(train.y)
+    reported, expected = (
+        stability_report(m, data, train=rows, n_bootstrap=5)
+        for m, data, rows in ((named, labelled, trained), (plain, tests, train))
+    )
+    pd.testing.assert_frame_equal(reported.errors, expected.errors)
+    pd.testing.assert_frame_equal(reported.breakers, expected.breakers)
+    np.testing.assert_array_equal(reported.comparison.errors, expected.comparison.errors)
+    stressed = stress_test(named, *trained, features=["S1"], n_bootstrap=5)
+    expected = stress_test(plain, train.X, train.y, features=["S1"], n_bootstrap=5)
+    pd.testing.assert_frame_equal(stressed.errors, expected.errors)
+    dropped = explain_drop(named, trained, labelled[tests[0].name], n_bootstrap=5)
+    assert dropped.losses == explain_drop(plain, train, tests[0], n_bootstrap=5).losses
+    drawn = EnvironmentErrorsDisplay.from_estimator(named, labelled, n_bootstrap=5)
+    np.testing.assert_array_equal(drawn.errors.iloc[0], reported.errors["error"][:-3])
+
+
+def test_classes_that_do_not_go_together_are_named(train):
+    X = train.X
+    bits, words = (LogisticRegression().fit(X, y) for y in (train.y, np.where(train.y, "b", "a")))
+    with pytest.raises(InputError, match=r"LogisticRegression, \['a', 'b'\], but has 'c'"):
+        environment_errors(words, (X, np.where(train.y, "c", "a")))
+    tables = [(X, np.where(train.y, "b", "a"))] * 2
+    with pytest.raises(InputError, match=r"the same classes, .* \['a', 'b'\] and .* \[0, 1\]"):
+        stability_report(words, tables, baselines={"other": bits})
+    several = LogisticRegression().fit(X, np.arange(len(X)) % 3)
+    with pytest.raises(InputError, match="3 classes, but errors by environment are of two"):
+        environment_errors(several, (X, np.arange(len(X)) % 3))
+
+
+def test_one_draw_is_no_interval(model, tests):
+    with pytest.raises(InputError, match="n_bootstrap must be at least 2"):
+        error_interval(model, tests, n_bootstrap=1)
 
 
 def test_interval_over_rows_has_the_width_of_the_standard_error(model, tests):

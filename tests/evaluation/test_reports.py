@@ -6,7 +6,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 import stablepred
-from stablepred import stability_report, stress_test
+from stablepred import StableClassifier, stability_report, stress_test
 from stablepred.data import Environment, SyntheticWorld
 from stablepred.evaluation.metrics import environment_errors, error_interval, stability_error
 from stablepred.exceptions import InputError
@@ -214,6 +214,22 @@ def test_features_that_cannot_be_stressed_are_named(train):
         stress_test(np.full(2000, 0.3), X[["one"]], train.y)
 
 
+def test_features_from_which_no_environment_can_be_made_are_skipped(train):
+    rng = np.random.default_rng(0)
+    table = train.X[["S1", "V12"]].assign(
+        city=rng.choice(["Bonn", "Ulm"], 2000), age=np.where(rng.random(2000) < 0.3, np.nan, 1.0)
+    )
+    for frame in (table, table.set_axis(range(4), axis=1)):
+        model = StableClassifier(LogisticRegression(), random_state=0).fit(frame, train.y)
+        report = stress_test(model, frame, train.y, n_bootstrap=5)
+        city, age = map(str, frame.columns[2:])
+        assert report.skipped == {city: "not numeric", age: "missing or infinite values"}
+        assert set(report.errors.index) == set(frame.columns[:2])
+        assert f"not tested: {city} (not numeric)" in str(report)
+    with pytest.raises(InputError, match=r"no feature can be tested: \{'city': 'not numeric'"):
+        stress_test(lambda X: np.full(2000, 0.5), table, train.y, features=["city", "age"])
+
+
 def test_the_stress_test_reads_as_text(train, model):
     text = str(stress_test(model, train.X, train.y, n_bootstrap=5))
     assert "worst first" in text
@@ -225,8 +241,8 @@ def test_the_stress_test_reads_as_text(train, model):
     ("change", "message"),
     [
         ({"y": np.zeros(2000)}, "both classes"),
-        ({"y": np.arange(2000) % 2 + 1}, "must be 0/1"),
-        ({"y": np.arange(2000)}, "must be 0/1 for LogisticRegression"),
+        ({"y": np.arange(2000) % 2 + 1}, r"classes of LogisticRegression, \[0, 1\], but has 2"),
+        ({"y": np.arange(2000)}, r"\[0, 1\], but has 2\. Pass a pair \(X, y\) with y as in"),
         ({"y": np.zeros(3)}, "for each of the 2000 rows"),
         ({"features": ["W"]}, "\\['W'\\] was asked for"),
         ({"features": []}, "none was asked for"),

@@ -109,6 +109,16 @@ def test_an_outcome_that_is_not_finite_is_refused(name, table):
         clone(ALL[name]).fit(table.x, y)
 
 
+@pytest.mark.parametrize("name", OWN | SCREENS | META)
+def test_integers_that_no_float_can_hold_and_names_that_repeat_are_named(name, table):
+    X = table.X.assign(age=pd.Series([10**400] * table.n, dtype=object))
+    with pytest.raises(InputError, match="integers too large for a float were found in 'age'"):
+        clone(ALL[name]).fit(X, table.y)
+    twice = table.X.set_axis(["a", "a", *table.X.columns[2:]], axis=1)
+    with pytest.raises(InputError, match="names of columns repeat: a"):
+        clone(ALL[name]).fit(twice, table.y)
+
+
 @pytest.mark.parametrize("value", [1e308, -1e200])
 @pytest.mark.parametrize("name", OWN)
 def test_an_enormous_number_is_refused_by_name(name, value, table):
@@ -311,6 +321,13 @@ def test_max_iter_must_be_an_integer_of_at_least_one(name, value, table):
 def test_tol_must_be_a_number_of_at_least_zero(name, value, table):
     with pytest.raises(InputError, match="tol must be"):
         clone(ALL[name]).set_params(tol=value).fit(table.x, table.y)
+
+
+@pytest.mark.parametrize("name", OWN | SCREENS)
+def test_verbose_is_a_number_or_a_boolean(name, table):
+    clone(ALL[name]).set_params(verbose=np.False_).fit(table.x, table.y)
+    with pytest.raises(InputError, match="verbose must be a finite number of at least 0"):
+        clone(ALL[name]).set_params(verbose="x").fit(table.x, table.y)
 
 
 CHOICES = [

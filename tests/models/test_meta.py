@@ -6,7 +6,12 @@ import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestRegressor,
+)
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import cross_val_score
@@ -22,6 +27,7 @@ from stablepred import (
     Dichotomizer,
     GBRClassifier,
     GlobalBalancer,
+    TableEncoder,
 )
 from stablepred.exceptions import InputError
 
@@ -292,3 +298,41 @@ def test_the_report_is_the_balancers(table):
     assert model.balance_report_ is model.balancer_.balance_report_
     report = model.balance_report_
     assert abs(report.worst_after.imbalance) < abs(report.worst_before.imbalance)
+
+
+PARTS = [
+    (BalancedClassifier, LogisticRegression(), HistGradientBoostingClassifier(max_iter=5)),
+    (BalancedRegressor, LinearRegression(), HistGradientBoostingRegressor(max_iter=5)),
+]
+
+
+@pytest.mark.parametrize(("balanced", "linear", "trees"), PARTS)
+def test_missing_values_and_text_are_left_to_the_parts(balanced, linear, trees, table):
+    gaps = np.where(np.eye(table.n, table.x.shape[1]) == 1, np.nan, table.x)
+    impute = make_pipeline(SimpleImputer(), GlobalBalancer())
+    for inner in (trees, make_pipeline(SimpleImputer(), linear)):
+        model = balanced(inner, impute).fit(gaps, table.y)
+        filled = SimpleImputer().fit_transform(gaps)
+        expected = GlobalBalancer().fit(filled).weights_
+        np.testing.assert_array_equal(model.sample_weight_, expected)
+        assert np.isfinite(model.predict(gaps)).all()
+    mixed = table.X.assign(city=np.tile(["Bonn", "Ulm", None], table.n)[: table.n])
+    for frame in (mixed, pl.from_pandas(mixed)):
+        parts = (make_pipeline(TableEncoder(), part) for part in (linear, GlobalBalancer()))
+        assert np.isfinite(balanced(*parts).fit(frame, table.y).predict(frame)).all()
+    for model in (balanced(linear), balanced(trees), balanced(linear, impute)):
+        with pytest.raises(ValueError, match="Input X contains NaN"):
+            model.fit(gaps, table.y)
+
+
+def test_parts_of_another_kind_are_refused_before_any_fit(table):
+    for balancer in (LogisticRegression(), make_pipeline(StandardScaler()), GlobalBalancer, "no"):
+        with pytest.raises(InputError, match="balancer must find weights"):
+            BalancedClassifier(SpyClassifier(), balancer).fit(table.x, table.y)
+    with pytest.raises(InputError, match="but SpyRegressor does not"):
+        BalancedClassifier(SpyClassifier(), SpyRegressor()).fit(table.x, table.y)
+    with pytest.raises(InputError, match="LinearRegression is a regressor; use BalancedRegressor"):
+        BalancedClassifier(LinearRegression()).fit(table.x, table.y)
+    with pytest.raises(InputError, match="LogisticRegression is a classifier; use Balanced"):
+        BalancedRegressor(LogisticRegression()).fit(table.x, table.y)
+    assert len(SEEN) == 1

@@ -83,6 +83,9 @@ def variants():
         "unused levels": X.astype({"city": cities}),
         "text": X.astype({"city": str}),
         "polars": pl.from_pandas(X.assign(city=X["city"].astype(str))),
+        "arrow categories": pd.DataFrame(X).astype(
+            {"city": pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string()))}
+        ),
         "pyarrow": pa.Table.from_pandas(X, preserve_index=False),
     }
 
@@ -133,6 +136,9 @@ def test_dates_are_refused_with_advice(name):
     X["since"] = pd.date_range("2020-01-01", periods=N)
     with pytest.raises(InputError, match=r"'since' holds.*year.*X.drop\(columns=\['since'\]\)"):
         fit(name, X)
+    fitted = fit(name, X.assign(since=1.0 + np.arange(N) % 7))
+    with pytest.raises(InputError, match=r"'since' holds.*year.*X.drop\(columns=\['since'\]\)"):
+        fitted.predict(X)
     X["since"] = X["since"].dt.strftime("%Y-%m-%d")
     with pytest.raises(InputError, match=r"'since' holds dates.*year, month"):
         fit(name, X)

@@ -253,3 +253,19 @@ def test_a_weight_that_stands_for_several_rows_counts_as_often():
     assert counted.effective_share == pytest.approx(repeated.effective_share)
     heights = [[bar.get_height() for bar in one.plot().ax_.patches] for one in (counted, repeated)]
     np.testing.assert_allclose(*heights)
+
+
+def test_what_cannot_be_drawn_is_refused():
+    nothing, columns = pd.DataFrame(), ["feature", "effect", "low", "high", "verdict"]
+    for display, message in [
+        (EnvironmentErrorsDisplay(nothing), "nothing to draw: EnvironmentErrorsDisplay"),
+        (EnvironmentErrorsDisplay(pd.DataFrame(columns=["a"])), "nothing to draw"),
+        (VariableEffectsDisplay(nothing), r"lacks the columns \['feature', "),
+        (VariableEffectsDisplay(pd.DataFrame(columns=columns)), "nothing to draw"),
+        (StabilityPriceDisplay(nothing), r"lacks the columns \['n_variables', "),
+    ]:
+        with pytest.raises(InputError, match=message):
+            display.plot()
+    for weights in ([-1, 2], [np.nan, 1], [0, 0], [], [[1, 2]]):
+        with pytest.raises(InputError, match="weights must be finite, not negative"):
+            WeightsDisplay(weights)

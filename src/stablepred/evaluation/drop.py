@@ -172,7 +172,7 @@ def explain_drop(
     if not isinstance(loss, MeanLoss):
         raise InputError(f"error must be one of {list(ERRORS)}, but is {error!r}.")
     seed = root_seed(random_state)
-    tables = [check_outcome(read_table(t, n)) for t, n in ((a, "a"), (b, "b"))]
+    tables = [check_outcome(read_table(t, n), model) for t, n in ((a, "a"), (b, "b"))]
     if len(few := min(tables, key=len)) < LEAST_ROWS:
         raise InputError(
             f"table {few.name!r} has {len(few)} rows, and nothing can be said of what moved with "

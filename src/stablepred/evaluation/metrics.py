@@ -137,7 +137,8 @@ def environment_errors(
         function of X that gives P(y = 1) or the expected outcome; or a mapping from the
         environment's name to a column of such predictions (of a single one, the column).
     environments : Environment, (X, y), or a list or mapping of them
-        With distinct names and the same columns.
+        With distinct names and the same columns. Of a classifier y is written as in training, and
+        the second of its ``classes_`` counts as 1.
     error : {"rmse", "log_loss", "zero_one", "brier"} or callable(y, prediction)
         RMSE is the root of the mean squared difference between outcome and prediction. The
         others are for a 0/1 outcome.
@@ -147,7 +148,7 @@ def environment_errors(
     pandas.Series
         One error per environment, by name, in the order given.
     """
-    metric, tables = Metric.of(error), check_environments(environments)
+    metric, tables = Metric.of(error), check_environments(environments, model)
     return metric.errors(tables, predict_outcomes(model, tables))
 
 
@@ -229,7 +230,7 @@ def error_interval(
     seed = root_seed(random_state)
     if environments is None:
         return _interval_over_seeds(source, level, n_bootstrap, seed)
-    metric, tables = Metric.of(error), check_environments(environments)
+    metric, tables = Metric.of(error), check_environments(environments, source)
     predicted = predict_outcomes(source, tables)
     errors = metric.errors(tables, predicted)
     return interval_frame(errors, metric.resample(tables, [predicted], n_bootstrap, seed)[0], level)
@@ -239,8 +240,11 @@ def check_interval(level: float, n_bootstrap: int) -> None:
     """Raise unless the level and the number of resamples make sense."""
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie strictly between 0 and 1, but is {level!r}.")
-    if n_bootstrap < 1:
-        raise InputError(f"n_bootstrap must be at least 1, but is {n_bootstrap!r}.")
+    if n_bootstrap < 2:
+        raise InputError(
+            f"n_bootstrap must be at least 2, and some hundreds for an interval that can be relied "
+            f"on, but is {n_bootstrap!r}."
+        )
 
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:

@@ -46,6 +46,11 @@ def list_tables(data: Any, name: str) -> list[PlainTable]:
     pair = isinstance(data, tuple) and len(data) == 2 and not _is_environment(data[0])
     if pair or _is_environment(data):
         return [read_table(data, name)]
+    if isinstance(data, str) or hasattr(data, "columns") or isinstance(data, np.ndarray):
+        raise InputError(
+            f"{name} must be an Environment or a pair (X, y), or several of them, but is "
+            f"{type(data).__name__}."
+        )
     return [read_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
 
 
@@ -74,11 +79,42 @@ def read_table(data: Any, name: str = "table") -> PlainTable:
     return PlainTable(name, frame.reset_index(drop=True), y)
 
 
-def check_outcome(table: PlainTable) -> PlainTable:
+def read_classes(tables: list[PlainTable], models: Iterable[Any]) -> list[PlainTable]:
+    """The tables with y as 0/1 where the models have two classes, the second of which is 1."""
+    known = [(type(m).__name__, np.asarray(getattr(m, "classes_", ())).tolist()) for m in models]
+    known = [(kind, classes) for kind, classes in known if len(classes) > 1]
+    for kind, classes in known:
+        if len(classes) > 2:
+            raise InputError(
+                f"{kind} has {len(classes)} classes, but errors by environment are of two classes "
+                "or of a number. Pass a function of X that gives the probability of one of them, "
+                "with y as 1 for this class and 0 for all others."
+            )
+        if classes != known[0][1]:
+            raise InputError(
+                f"the models must have the same classes, but {known[0][0]} has {known[0][1]} and "
+                f"{kind} has {classes}."
+            )
+    return [_encode_classes(table, *known[0]) for table in tables] if known else tables
+
+
+def _encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTable:
+    """The outcome as 0/1, by the two classes of a model."""
+    if unknown := [value for value in pd.unique(table.y).tolist() if value not in classes]:
+        raise InputError(
+            f"y of {table.name} must have the classes of {kind}, {classes}, but has "
+            f"{unknown[0]!r}. Pass a pair (X, y) with y as in training."
+        )
+    positive = 1 if set(classes) <= {0, 1} else classes[1]
+    return replace(table, y=(table.y == positive).astype(np.int64))
+
+
+def check_outcome(table: PlainTable, model: Any = None) -> PlainTable:
     """The table with its outcome as 0/1 or numbers; it must not be constant."""
-    y, values = table.y, np.unique(table.y).tolist()
-    if len(values) < 2:
-        raise InputError(f"y of {table.name} must have both classes, but is always {y[0]}.")
+    if len(pd.unique(table.y)) < 2:
+        raise InputError(f"y of {table.name} must have both classes, but is always {table.y[0]}.")
+    table = read_classes([table], [model])[0]
+    y, values = table.y, pd.unique(table.y).tolist()
     if set(values) <= {0, 1}:
         return replace(table, y=y.astype(np.int64))
     if len(values) == 2 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
@@ -94,8 +130,11 @@ def is_binary(tables: Iterable[Table]) -> bool:
     return all(bool(np.isin(table.y, (0, 1)).all()) for table in tables)
 
 
-def check_environments(environments: Environments) -> list[PlainTable]:
-    """List the environments, with distinct names and the same columns; one may come alone."""
+def check_environments(environments: Environments, *models: Any) -> list[PlainTable]:
+    """List the environments, with distinct names and the same columns; one may come alone.
+
+    Where the models have two classes, the outcome is 0/1: 1 is the second of them.
+    """
     tables = list_tables(environments, "environment")
     if not tables:
         raise InputError("there are no environments to evaluate in; pass at least one.")
@@ -105,7 +144,7 @@ def check_environments(environments: Environments) -> list[PlainTable]:
         raise InputError(f"environments must have distinct names, but {repeated} repeat.")
     for table in tables[1:]:
         check_columns(table, tables[0].X.columns, f"environment {tables[0].name!r}")
-    return tables
+    return read_classes(tables, models)
 
 
 def check_columns(table: Table, expected: Iterable[Any], reference: str) -> None:
@@ -126,9 +165,15 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
     """P(y = 1), or the expected outcome, of every row by environment.
 
     ``model`` is whatever `environment_errors` takes. What ``predict`` of a regressor returns is
-    taken as it is; all other predictions of a 0/1 outcome must be probabilities.
+    taken as it is; all other predictions of a 0/1 outcome must be probabilities. The outcome has
+    been read by `check_environments` or `check_outcome`.
     """
     binary, kind = is_binary(tables), type(model).__name__
+    if text := [t for t in tables if t.y.dtype.kind in "OUS" and not is_binary([t])]:
+        raise InputError(
+            f"y of {text[0].name} must be 0/1 or numbers for {kind}, but has "
+            f"{str(text[0].y[0])!r}. Recode it, or pass a classifier, which knows its classes."
+        )
     if hasattr(model, "predict_proba"):
         if not binary:
             raise InputError(
@@ -163,18 +208,24 @@ def _columns_of(model: Any, table: Table) -> Any:
     names = getattr(model, "feature_names_in_", None)
     if names is not None:
         check_columns(table, names, "the model")
-    return table.X.to_numpy() if names is None and hasattr(model, "n_features_in_") else table.X
+    unnamed = names is None and hasattr(model, "n_features_in_")
+    # A frame whose columns are numbered stays as it came: they may differ in type.
+    named = any(isinstance(column, str) for column in table.X.columns)
+    return table.X.to_numpy() if unnamed and named else table.X
 
 
 def _positive_class(model: Any, table: Table) -> Any:
-    """The column of predict_proba that belongs to the class 1."""
+    """The column of predict_proba that belongs to the class 1, of others to the second one."""
     both = np.asarray(model.predict_proba(_columns_of(model, table)))
     classes = list(getattr(model, "classes_", [0, 1]))
-    if both.ndim != 2 or both.shape[1] != len(classes) or not set(classes) <= {0, 1}:
+    bits = set(classes) <= {0, 1}
+    if both.ndim != 2 or both.shape[1] != len(classes) or not (bits or len(classes) == 2):
         raise InputError(
-            f"predict_proba must give one column per class of a 0/1 outcome, but the classes are "
+            f"predict_proba must give one column per class, of two classes, but the classes are "
             f"{classes} and the result has shape {both.shape}."
         )
+    if not bits:
+        return both[:, 1]
     return both[:, classes.index(1)] if 1 in classes else np.zeros(len(both))
 
 

@@ -177,14 +177,15 @@ def stability_report(
     ('r=0.1', True)
     """
     started = time.perf_counter()
-    metric, tables = Metric.of(error), check_environments(environments)
+    metric, others = Metric.of(error), (baselines or {}).values()
+    tables = check_environments(environments, model, *others)
     check_interval(level, n_bootstrap)
     if len(tables) < 2:
         raise InputError(
             "stability_report compares environments, but got a single one "
             f"({tables[0].name!r}). Pass two or more, or use stress_test(model, X, y)."
         )
-    trained = None if train is None else _read_training_table(train, tables[0])
+    trained = None if train is None else _read_training_table(train, tables[0], model)
     seed, facts = root_seed(random_state), model_facts(model)
     beside, notes = find_references(model, references, trained)
     if stable_features is not None:
@@ -269,10 +270,10 @@ def _label_methods(
     return {name: model} | others
 
 
-def _read_training_table(train: Table | tuple[Any, Any], like: Table) -> Table:
+def _read_training_table(train: Table | tuple[Any, Any], like: Table, model: Any) -> Table:
     """The training environment, checked; its features may be of any kind."""
     if isinstance(train, tuple) and not hasattr(train[0], "columns"):
         train = pd.DataFrame(np.asarray(train[0]), columns=like.X.columns), train[1]
-    found = check_outcome(read_table(train, "train"))
+    found = check_outcome(read_table(train, "train"), model)
     check_columns(found, like.X.columns, f"environment {like.name!r}")
     return found

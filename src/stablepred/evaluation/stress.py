@@ -26,6 +26,7 @@ from stablepred.validation.environments import (
     RATES,
     check_rates,
     column_values,
+    find_obstacle,
     resampling_weights,
 )
 
@@ -114,9 +115,10 @@ def stress_test(
         A fitted model with ``predict_proba``, or with ``predict`` for a numeric outcome; or a
         function of X that gives P(y = 1) or the expected outcome; or a column of such predictions.
     X : DataFrame or array of shape (n, p)
-        Features; those that are not 0/1 are cut at their mean to tell agreement.
+        Features; those that are not 0/1 are cut at their mean to tell agreement. Text and columns
+        with missing values are skipped.
     y : array-like of shape (n,)
-        Outcome, 0/1 or a number.
+        Outcome: the classes of the model, 0/1 or a number.
     features : sequence of column names, optional
         Which to test; all if not given.
     rates : sequence of float
@@ -142,7 +144,7 @@ def stress_test(
     >>> stress_test(model, train.X[["S1", "V12"]], train.y).to_frame().index[0]
     'V12'
     """
-    data, metric = check_outcome(read_table((X, y))), Metric.of(error)
+    data, metric = check_outcome(read_table((X, y)), model), Metric.of(error)
     seed = root_seed(random_state)
     high = (data.y > (0 if is_binary([data]) else np.median(data.y))).astype(np.float64)
     chosen = list(data.X.columns) if features is None else list(features)
@@ -161,6 +163,9 @@ def stress_test(
 
     found, skipped = {}, {}
     for name in chosen:
+        if obstacle := find_obstacle(data.X[name]):
+            skipped[str(name)] = obstacle
+            continue
         bits = _cut(data, name)
         shares = [bits[high == outcome].mean() for outcome in (0, 1)]
         if shares in ([0, 0], [1, 1]):

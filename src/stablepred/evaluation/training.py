@@ -16,6 +16,8 @@ from stablepred.evaluation.predictions import (
 )
 from stablepred.exceptions import InputError
 
+MOST_CODES = 10  # integers with more different values than this are a number
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -72,10 +74,12 @@ def _make_split(
         raise InputError(
             f"the outcome is always {values[0]} in training{without}: there is nothing to learn."
         )
-    if len(values) > 2 and y.dtype.kind not in "iuf":
+    few = y.dtype.kind in "iu" and len(values) <= MOST_CODES
+    if len(values) > 2 and (few or y.dtype.kind not in "iuf"):
         raise InputError(
             f"the outcome must be a number or have two classes, but has {len(values)} different "
-            f"values (e.g. {list(map(str, values[:3]))})."
+            f"values (e.g. {', '.join(map(str, np.sort(values)[:3]))}). Combine several classes "
+            "into two" + ("; of a number pass floats." if few else ".")
         )
     classes = np.unique(y) if len(values) == 2 else None
     X = pd.concat([table.X for table in trained], ignore_index=True)

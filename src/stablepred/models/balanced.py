@@ -12,6 +12,7 @@ from sklearn.base import (
     RegressorMixin,
     clone,
     is_classifier,
+    is_regressor,
 )
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import (
@@ -56,6 +57,12 @@ def _fit_weighted(
     return fit_with_weights(estimator, name, X, y, weight, **params)
 
 
+NO_BALANCER = (
+    "balancer must find weights of the rows, as GlobalBalancer or DGBRClassifier do, "
+    "but {} does not. Pass one of them, or a pipeline that ends in one."
+)
+
+
 def _inner_has(method: str) -> Any:
     return lambda self: hasattr(getattr(self, "estimator_", self.estimator), method)
 
@@ -93,17 +100,36 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         self
         """
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
-        _name_of_weight(self.estimator)
-        x, y = validate(self, X, y, dtype=None, ensure_min_samples=3)
+        self._check_parts()
+        # Missing values and text are left to the parts.
+        options = {"dtype": None, "ensure_all_finite": False}
+        x, y = validate(self, X, y, ensure_min_samples=3, **options)
         count = check_sample_weight(sample_weight, x)
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
         self.balancer_ = _fit_weighted(balancer, X, y, count, {})
         last = _last_step(self.balancer_)
-        w = getattr(last, "weights_", None)
-        self.sample_weight_ = last.sample_weight_ if w is None else w
+        w = getattr(last, "weights_", getattr(last, "sample_weight_", None))
+        if w is None:
+            raise InputError(NO_BALANCER.format(type(last).__name__))
+        self.sample_weight_ = w
         total = count * self.sample_weight_
         self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, routed)
         return self
+
+    def _check_parts(self) -> None:
+        """Refuse, before any fit, an estimator or a balancer that cannot be one."""
+        _name_of_weight(self.estimator)
+        name = type(self.estimator).__name__
+        if is_classifier(self) and is_regressor(self.estimator):
+            raise InputError(f"{name} is a regressor; use BalancedRegressor, or pass a classifier.")
+        if is_regressor(self) and is_classifier(self.estimator):
+            raise InputError(
+                f"{name} is a classifier; use BalancedClassifier, or pass a regressor."
+            )
+        last = _last_step(self.balancer)
+        known = type(last).__module__.startswith("sklearn.")  # nothing there finds weights
+        if last is not None and (known or not hasattr(last, "fit") or isinstance(last, type)):
+            raise InputError(NO_BALANCER.format(getattr(last, "__name__", type(last).__name__)))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What ``fit`` takes itself, and what it passes on to the inner estimator."""
@@ -140,7 +166,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)
-        validate_data(self, X, dtype=None, reset=False, skip_check_array=False)
+        validate_data(self, X, dtype=None, reset=False, ensure_all_finite=False)
 
 
 @storable
@@ -150,7 +176,8 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     Parameters
     ----------
     estimator : classifier with ``sample_weight`` in ``fit``, or a pipeline with such a step
-        Receives X as given.
+        Receives X as given, as the balancer does; missing values and text are for them to take,
+        for example in pipelines that begin with a `TableEncoder`.
     balancer : GlobalBalancer, DGBRClassifier or the like, or a pipeline of them, default=None
         Finds the weights; None means ``GlobalBalancer()``. The outcome is passed to the balancer,
         so that it can be one that uses it, such as ``DGBRClassifier``.

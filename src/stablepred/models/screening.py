@@ -1,6 +1,8 @@
 """The screen: table, sample, evidence, verdict, decision. What ``Stable*`` share."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
@@ -23,6 +25,7 @@ from stablepred._parameters import NO_SPLITS
 from stablepred._text import label
 from stablepred._validation import (
     FloatArray,
+    check_distinct_names,
     check_row_count,
     check_sample_weight,
     check_two_classes,
@@ -53,7 +56,7 @@ from stablepred.outcomes.multinomial import MULTINOMIAL
 from stablepred.sample import Origin, Sample, count_rows, make_sample
 from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, warn_of
 from stablepred.tables.learning import distinct_values, moments
-from stablepred.tables.messages import listed, repeated
+from stablepred.tables.messages import listed
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
@@ -117,11 +120,8 @@ def read_rows(
     check_consistent_length(table, labels)
     weight = check_sample_weight(sample_weight, np.empty((len(labels), 1)))
     check_row_count(int((weight > 0).sum()))
-    try:
+    with reword_advice():
         model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
-    except InputError as error:  # the encoder has a parameter drop, but not the model
-        advice = re.sub(r"\bdrop=(\[.*?\])", r"X.drop(columns=\1)", str(error))
-        raise InputError(advice) from None
     x, _ = encoder.encode_array(table)
     names = list(encoder.variables_)
     position = {name: k for k, name in enumerate(names)}
@@ -164,12 +164,21 @@ def _fill_absent(rows: Any, sample_weight: Any) -> Any:
     return _safe_indexing(rows, np.where(weight != 0, np.arange(len(weight)), present[0]))
 
 
+@contextmanager
+def reword_advice() -> Iterator[None]:
+    """In errors of the encoder: it has a parameter drop, but not the model."""
+    try:
+        yield
+    except InputError as error:
+        advice = re.sub(r"\bdrop=(\[.*?\])", r"X.drop(columns=\1)", str(error))
+        raise InputError(advice) from None
+
+
 def read_features(model: Any, X: Any, *, reset: bool) -> Any:
     """A frame with the names of training; names and number of columns are checked."""
     if hasattr(X, "columns") or hasattr(X, "to_pandas"):
         frame = as_frame(X)
-        if same := repeated([str(name) for name in frame.columns]):
-            raise InputError(f"names of columns repeat: {listed(same)}. Rename them.")
+        check_distinct_names(frame)
         _check_feature_names(model, frame, reset=reset)
         _check_n_features(model, frame, reset=reset)
         if len(frame) == 0 or frame.shape[1] == 0:
@@ -183,7 +192,8 @@ def read_features(model: Any, X: Any, *, reset: bool) -> Any:
 
 def encode_features(model: Any, X: Any) -> FloatArray:
     """The encoded columns of new rows; what is unexpected in them is a warning."""
-    x, notes = model.encoder_.encode_array(read_features(model, X, reset=False))
+    with reword_advice():
+        x, notes = model.encoder_.encode_array(read_features(model, X, reset=False))
     warn_of(notes)
     return np.asarray(x)
 

@@ -88,7 +88,8 @@ class EnvironmentErrorsDisplay(Display):
             Where to draw; by default a figure of its own.
         """
         check_interval(level, n_bootstrap)
-        metric, tables = Metric.of(error), check_environments(environments)
+        metric = Metric.of(error)
+        tables = check_environments(environments, *models.values())
         predicted = {str(name): predict_outcomes(model, tables) for name, model in models.items()}
         errors = pd.DataFrame({n: metric.errors(tables, p) for n, p in predicted.items()}).T
         first = [next(iter(predicted.values()))]

@@ -14,7 +14,16 @@ from stablepred.evaluation.diagnostics import effective_share as share_of
 from stablepred.evaluation.facts import model_facts
 from stablepred.evaluation.price import stability_price
 from stablepred.exceptions import InputError
-from stablepred.plotting.rows import BASELINES, MODEL, MOST_ROWS, QUIET, Display, Marks, draw_rows
+from stablepred.plotting.rows import (
+    BASELINES,
+    MODEL,
+    MOST_ROWS,
+    QUIET,
+    Display,
+    Marks,
+    check_columns,
+    draw_rows,
+)
 
 VERDICTS = {"stable": ("o", MODEL), "undecided": ("D", "#a67c0a"), "noisy": ("X", QUIET)}
 
@@ -80,6 +89,7 @@ class VariableEffectsDisplay(Display):
 
     def plot(self, ax: Axes | None = None, *, n_variables: int = MOST_ROWS) -> Self:
         """Draw the variables, the largest absolute effect first."""
+        check_columns(self.effects, "feature", "effect", "low", "high", "verdict")
         frame = self.effects[self.effects["verdict"].isin(list(VERDICTS))]  # not the constant ones
         frame = frame.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
         frame = frame.head(n_variables)
@@ -119,8 +129,11 @@ class WeightsDisplay(Display):
         effective_share: float | None = None,
     ) -> None:
         w = np.asarray(weights, dtype=np.float64)
-        if not (w > 0).any():
-            raise InputError("weights must have a positive value, but have none.")
+        if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+            raise InputError(
+                "weights must be finite, not negative and not all zero, a value for each row, but "
+                f"are {w}."
+            )
         rows = np.ones(len(w)) if count is None else np.asarray(count, dtype=np.float64)
         self.weights, self.count = w[w > 0], rows[w > 0]
         self.effective_share = share_of(w, rows) if effective_share is None else effective_share
@@ -176,6 +189,7 @@ class StabilityPriceDisplay(Display):
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the path from top to bottom."""
+        check_columns(self.table, "n_variables", "dropped", "error_training", "error_made")
         names = []
         for n, dropped in zip(self.table["n_variables"], self.table["dropped"], strict=True):
             left = [dropped] if isinstance(dropped, str) else list(map(str, dropped))

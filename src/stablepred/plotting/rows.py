@@ -6,12 +6,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from stablepred._text import label, labels
+from stablepred.exceptions import InputError
 
 MOST_ROWS = 40  # nobody reads more; a table holds the rest
 NAME_WIDTH = 26  # letters of a name; longer ones are cut in the middle
@@ -32,6 +34,12 @@ def method_looks(roles: Mapping[str, str]) -> dict[str, Look]:
     """A look for each method by its role: model, LR, constant, oracle, or baseline."""
     baselines = cycle(BASELINES)
     return {name: ROLES.get(role) or next(baselines) for name, role in roles.items()}
+
+
+def check_columns(frame: pd.DataFrame, *needed: str) -> None:
+    """Refuse a frame without some of the columns that are drawn."""
+    if missing := [name for name in needed if name not in frame]:
+        raise InputError(f"the frame to draw lacks the columns {missing}.")
 
 
 class Display:
@@ -84,6 +92,8 @@ def draw_rows(
 
     With ``joined`` a line runs through the marks of each series, with ``zero`` the scale holds 0.
     """
+    if not len(names) or not series:
+        raise InputError(f"there is nothing to draw: {type(display).__name__} has no rows.")
     size = float(mpl.rcParams["font.size"])
     longest = max(len(marks.name) for marks in series)
     columns = 3 if longest <= 10 else 2 if longest <= 18 else 1  # of names side by side

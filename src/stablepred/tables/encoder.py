@@ -133,11 +133,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn how to encode each column of a frame, or of an array of numbers (x0, x1, ...).
 
+        Columns of a frame none of which has a name that is text are named as those of an array.
         A row of weight 2 counts as two rows, one of weight 0 as none; the scale does not matter.
         """
-        frame = name_columns(X) if isinstance(X, np.ndarray) else as_frame(X)
+        given: Any = X if isinstance(X, np.ndarray) else as_frame(X)
+        named = any(isinstance(name, str) for name in getattr(given, "columns", ()))
+        frame = given if named else name_columns(given)
         self.n_features_in_ = frame.shape[1]
-        if not isinstance(X, np.ndarray):
+        if named:
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
         messages.check_columns(list(frame.columns))
         for name in self.drop:

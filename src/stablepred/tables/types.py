@@ -3,6 +3,7 @@
 The same values give the same result whether the column is text or has a type.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._validation import overflow_error
 from stablepred.exceptions import InputError
 from stablepred.tables.arrow import pa, pc
 from stablepred.tables.messages import shorten
@@ -101,6 +103,8 @@ def kind_of(column: pd.Series) -> str:
     if isinstance(dtype, pd.CategoricalDtype):  # text, whatever the categories, but for dates
         categories = pd.Series(dtype.categories, name=column.name)
         return "date" if kind_of(categories) == "date" and column.notna().any() else "text"
+    if str(dtype).startswith("dictionary<values="):  # the same of Arrow
+        return "date" if re.match("dictionary<values=(date|time|duration)", str(dtype)) else "text"
     if kinds.is_bool_dtype(dtype):
         return "boolean"
     if kinds.is_numeric_dtype(dtype) and not kinds.is_complex_dtype(dtype):
@@ -262,7 +266,10 @@ def check_new_numbers(text: Any, style: str, name: str) -> None:
 
 def to_numbers(column: pd.Series) -> Numbers:
     """A column of numbers or booleans in double precision."""
-    values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    except OverflowError as error:
+        raise overflow_error([column.name]) from error
     short, precision = SHORT.get(str(column.dtype).lower()), 0.0
     if short is not None:  # the doubles with the same digits: what is written 0.1 is 0.1 in both
         digits = values.astype(short).astype(str).astype(np.float64)

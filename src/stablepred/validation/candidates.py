@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
 from threadpoolctl import threadpool_limits
@@ -73,10 +73,7 @@ def search_adaptively(
     """Let Optuna propose candidates one by one; a criterion of NaN, or a ValueError, is failure."""
     optuna = require("optuna", "sampler='optuna'")
     kinds = optuna.distributions
-    space = {
-        k: v if isinstance(v, kinds.BaseDistribution) else kinds.CategoricalDistribution(list(v))
-        for k, v in grid.items()
-    }
+    space = {name: translate(name, values, kinds) for name, values in grid.items()}
     verbosity, errors = optuna.logging.get_verbosity(), []
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
     try:
@@ -93,6 +90,24 @@ def search_adaptively(
         optuna.logging.set_verbosity(verbosity)
     if len(errors) == n_iter:
         raise errors[0]
+
+
+def translate(name: str, values: Any, kinds: Any) -> Any:
+    """A list, a frozen distribution of SciPy or one of Optuna as the last."""
+    if isinstance(values, kinds.BaseDistribution):
+        return values
+    if not hasattr(values, "rvs"):
+        return kinds.CategoricalDistribution(list(values))
+    kind, (low, high) = values.dist.name, values.support()
+    shift = values.dist._parse_args(*values.args, **values.kwds)[1]
+    if kind == "randint":
+        return kinds.IntDistribution(int(low), int(high))
+    if kind == "uniform" or (kind in ("loguniform", "reciprocal") and shift == 0):
+        return kinds.FloatDistribution(float(low), float(high), log=kind != "uniform")
+    raise InputError(
+        f"sampler='optuna' does not know the distribution {kind!r} of {name!r}. Take a list, "
+        "loguniform, uniform or randint of scipy.stats, or one of optuna.distributions."
+    )
 
 
 def prepare(value: Any, seed: int) -> Any:
@@ -125,7 +140,7 @@ class EnvironmentScorer:
 
     names: Sequence[str]  # of the environments
     folds: Sequence[Fold]
-    target: FloatArray  # 0/1 outcome of all rows
+    target: FloatArray  # outcome of all rows, 0/1 or a number
     constant_error: float  # of the base rate in the same environments
     criterion: str = "score"
     stability_weight: float = 5.0
@@ -137,7 +152,7 @@ class EnvironmentScorer:
         fold = next(fold for fold in self.folds if np.array_equal(fold.test, rows))
         environments = list(fold.environments(X, sample_weight))
         try:
-            predicted = [positive_probability(model, features) for features, _, _ in environments]
+            predicted = [predict_mean(model, features) for features, _, _ in environments]
         except Exception:  # whatever a model may raise; scikit-learn needs the same keys again
             message = f"a candidate could not be scored:\n{format_exc()}"
             warnings.warn(message, StablepredWarning, stacklevel=2)
@@ -205,8 +220,10 @@ def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     warn_user(f"{start} Widen the grid, {advice}.", category)
 
 
-def positive_probability(model: Any, X: Any) -> FloatArray:
-    """Predict the probability of the positive class, the last one in sorted order."""
+def predict_mean(model: Any, X: Any) -> FloatArray:
+    """Predict a number, or the probability of the positive class, the last one in sorted order."""
+    if is_regressor(model):
+        return np.asarray(model.predict(X), dtype=np.float64)
     probability = np.asarray(model.predict_proba(X), dtype=np.float64)
     if probability.ndim != 2 or probability.shape[1] != 2:
         raise InputError(

@@ -13,7 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_numeric_dtype
 from sklearn.utils import _safe_indexing
 
 from stablepred.exceptions import InputError
@@ -28,6 +30,7 @@ CRITERIA = ("score", "worst")
 
 # Predictions that vary by less than this share of the outcome's own deviation are constant.
 CONSTANT_SPREAD = 0.01
+NOT_NUMERIC, MISSING = "not numeric", "missing or infinite values"
 # Effective rows that resampling must leave, as a share of the rows.
 LEAST_SHARE = 0.3
 
@@ -153,6 +156,18 @@ def draw_other_side(x: FloatArray, bits: FloatArray, rng: np.random.Generator) -
     return others
 
 
+def find_obstacle(column: Any) -> str:
+    """Why no environment can be made from a column, or nothing."""
+    try:
+        values = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        missing = pd.isna(np.asarray(column, dtype=object)).any()
+        if isinstance(error, TypeError) and not missing:  # lists, or the like
+            raise
+        return MISSING if is_numeric_dtype(column) else NOT_NUMERIC
+    return "" if np.isfinite(values).all() else MISSING
+
+
 def column_values(
     X: Any, positions: Sequence[int] | IndexArray, names: Sequence[str]
 ) -> FloatArray:
@@ -160,19 +175,19 @@ def column_values(
     columns = np.empty((len(X), len(positions)))
     for values, j in zip(columns.T, positions, strict=True):
         column = _safe_indexing(X, int(j), axis=1)
-        try:
-            values[:] = np.asarray(column, dtype=np.float64)
-        except ValueError as error:
+        obstacle = find_obstacle(column)
+        if obstacle == NOT_NUMERIC:
             raise InputError(
                 f"feature {names[j]!r} must be numeric to make environments from it, but is "
                 f"{getattr(column, 'dtype', type(column))}. Encode it first, or leave it out of "
                 "the features to change."
-            ) from error
-        if not np.isfinite(values).all():
-            raise InputError(
-                f"Input X contains NaN or infinity: feature {names[j]!r} has missing or infinite "
-                "values. Fill them first, or leave it out of the features to change."
             )
+        if obstacle:
+            raise InputError(
+                f"Input X contains NaN or infinity: feature {names[j]!r} has {obstacle}. "
+                "Fill them first, or leave it out of the features to change."
+            )
+        values[:] = np.asarray(column, dtype=np.float64)
     return columns
 
 

@@ -29,6 +29,7 @@ from stablepred.validation.environments import (
     by_content,
     column_values,
     draw_other_side,
+    find_obstacle,
     validation_environments,
     with_columns,
 )
@@ -39,25 +40,42 @@ Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to train on: features and outcome as given, outcome as 0/1; weight and label if any."""
+    """Rows to train on: features and outcome as given, outcome as 0/1; weight and label if any.
+
+    The target of a regressor is a number, and ``median`` that of the rows present.
+    """
 
     X: Any
     y: NDArray[Any]
     target: FloatArray
     weight: FloatArray | None = None
     environment: NDArray[Any] | None = None
+    median: float | None = None
 
     @classmethod
     def read(
-        cls, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, environment: ArrayLike | None
+        cls,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        environment: ArrayLike | None,
+        *,
+        number: bool = False,
     ) -> "Rows":
         """Check the training table; its features are left to the estimator."""
-        array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False)
-        check_classification_targets(labels)
+        array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False, y_numeric=number)
+        if not number:
+            check_classification_targets(labels)
         weight = check_sample_weight(sample_weight, array)
         if environment is not None:
             codes, names = read_labels(environment, "environment", len(labels))
             environment = np.array(names)[codes]
+        X = X if hasattr(X, "columns") else array
+        given = None if sample_weight is None else weight
+        if number:
+            target = labels.astype(np.float64)
+            median = float(np.median(target[weight > 0]))
+            return cls(X, labels, target, given, environment, median)
         classes = np.unique(labels)
         if len(classes) > 2:
             raise InputError(
@@ -65,14 +83,19 @@ class Rows:
                 f"{type_of_target(labels)}."
             )
         check_two_classes(np.unique(labels[weight > 0]))
-        X = X if hasattr(X, "columns") else array
         target = (labels == classes[1]).astype(np.float64)
-        return cls(X, labels, target, None if sample_weight is None else weight, environment)
+        return cls(X, labels, target, given, environment)
 
     @property
     def present(self) -> IndexArray:
         """Indices of the rows with a positive weight."""
         return np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight > 0)
+
+    @property
+    def side(self) -> FloatArray:
+        """The 0/1 that noisy features agree with: of a number, whether it is above the median."""
+        high = self.target > (0.5 if self.median is None else self.median)
+        return high.astype(np.float64)
 
     @property
     def names(self) -> list[Any]:
@@ -85,7 +108,7 @@ class Rows:
             None if own is None else own[rows] for own in (self.weight, self.environment)
         )
         X = _safe_indexing(self.X, rows)
-        return Rows(X, self.y[rows], self.target[rows], weight, labels)
+        return Rows(X, self.y[rows], self.target[rows], weight, labels, self.median)
 
 
 @dataclass(frozen=True)
@@ -112,12 +135,12 @@ def make_folds(
     every = np.ones(len(positions), dtype=bool)
 
     def change(test: IndexArray, number: int) -> Environments:
-        held, target = bits[test], rows.target[test]
+        held, target, side = bits[test], rows.target[test], rows.side[test]
 
         def environments(X: Any, weight: FloatArray | None) -> Iterator[Any]:
             draws = np.random.default_rng(child_seed(seed, "redraw", number))
             for new, w in validation_environments(
-                kind, held, target, every, draws, sample_weight=weight, rates=rates
+                kind, held, side, every, draws, sample_weight=weight, rates=rates
             ):
                 changed = np.where(new == held, values[test], others[test])
                 yield with_columns(X, positions, changed), target, w
@@ -138,12 +161,15 @@ def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
             check_columns(table, rows.names, "X")
         values = np.asarray(table.y)  # with the labels of y, or 0/1 already
         fitting = [pair for pair in (classes.tolist(), [0, 1]) if np.isin(values, pair).all()]
-        if not fitting:
+        if rows.median is not None:
+            target = np.asarray(values, dtype=np.float64)
+        elif not fitting:
             raise InputError(
                 f"the outcome of environment {table.name!r} must have the values "
                 f"{classes.tolist()} or 0 and 1, but has {np.unique(values)[:5].tolist()}."
             )
-        target = (values == fitting[0][1]).astype(np.float64)
+        else:
+            target = (values == fitting[0][1]).astype(np.float64)
         given.append((table.X if named else table.X.to_numpy(), target, np.ones(len(target))))
     every = np.arange(len(rows.y))
     return [str(table.name) for table in tables], Fold(every, every, lambda X, weight: given)
@@ -167,8 +193,8 @@ def leave_environments_out(rows: Rows) -> tuple[list[str], list[Fold]]:
         train, test = np.flatnonzero(code != k), np.flatnonzero(code == k)
         if np.ptp(rows.target[train]) == 0:
             raise InputError(
-                f"without the environment {str(name)!r} the training rows have one class of y "
-                "only. Combine environments, or leave some of them out."
+                f"without the environment {str(name)!r} the training rows have one class or value "
+                "of y only. Combine environments, or leave some of them out."
             )
         folds.append(Fold(train, test, partial(score_in, k, rows.target[test])))
     return names.tolist(), folds
@@ -184,7 +210,7 @@ def split(whole: Rows, cv: Any, seed: int) -> Iterator[tuple[IndexArray, IndexAr
             train, test = (among[part][among[part] >= 0] for part in parts)
             yield train, test
         return
-    target = whole.target[present]
+    target = whole.side[present]
     smaller = int(min(target.sum(), (1 - target).sum()))
     n_folds = min(int(cv), smaller)
     if n_folds < 2:
@@ -208,19 +234,27 @@ def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
     return float(np.sqrt(squares / totals).mean())
 
 
+def find_obstacles(rows: Rows) -> list[str]:
+    """Why no environment can be made from a feature, or nothing, for each of them."""
+    return [find_obstacle(_safe_indexing(rows.X, j, axis=1)) for j in range(len(rows.names))]
+
+
 def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
-    """Find the features that vary and that the library's screen does not call stable."""
+    """Find the features that vary and that the library's screen does not call stable.
+
+    Those from which no environment can be made are left out.
+    """
     from stablepred.models.stable import StableFeatureSelector  # it imports this package
 
-    x = column_values(rows.X, range(len(rows.names)), rows.names)
+    usable = np.flatnonzero([not obstacle for obstacle in find_obstacles(rows)])
+    x = column_values(rows.X, usable, rows.names)
     order = by_content(x)  # so that the verdict does not depend on the columns' order
     judge = StableFeatureSelector(random_state=child_seed(seed, "noisy"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StablepredWarning)
         judge.fit(x[:, order], rows.target, sample_weight=rows.weight)
-    mask = np.empty(len(order), dtype=bool)
-    mask[order] = ~judge.stable_features_
-    mask &= np.ptp(x, axis=0) > 0
+    mask = np.zeros(len(rows.names), dtype=bool)
+    mask[usable[order]] = ~judge.stable_features_ & (np.ptp(x[:, order], axis=0) > 0)
     if mask.all() or not mask.any():
         warn_user(
             f"{'every' if mask.all() else 'no'} feature was found noisy, so that the validation "

@@ -1,5 +1,6 @@
 """scikit-learn's search, with candidates scored in validation environments."""
 
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import KW_ONLY, dataclass
@@ -8,19 +9,20 @@ from typing import Any, ClassVar, Self
 
 from joblib import parallel_config
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
+from sklearn.base import is_regressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState, root_seed
-from stablepred._validation import atomic
-from stablepred.exceptions import InputError
+from stablepred._validation import atomic, warn_user
+from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.validation import candidates, folds
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, check_rates, is_constant
 
 
 @dataclass(eq=False, repr=False)
-class StableSearchCV(ClassifierMixin, GridSearchCV):
+class StableSearchCV(GridSearchCV):
     """Grid or random search for the candidate with the smallest error across environments.
 
     Every candidate is fitted on training folds. In the held-out rows the noisy features are made
@@ -33,10 +35,12 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     constant on average, or whose balancing weights collapsed are marked, and chosen only if nothing
     else is left, with a warning. Columns that are not 0/1 are cut at their mean to decide whether
     they agree with the outcome; a value that has to change sides is drawn from the other side.
+    Columns of text or with missing values stay as they are, with a warning. Of a regressor's
+    outcome it counts whether it is above the median.
 
     Parameters
     ----------
-    estimator : classifier with ``predict_proba``
+    estimator : classifier of two classes with ``predict_proba``, or regressor
         If its ``random_state`` is None, a seed derived from that of the search is used, the same
         for every fit. Its ``checkpoint`` is ignored.
     param_grid : dict or list of dicts
@@ -46,8 +50,9 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         Number of candidates to draw at random; None tries the whole grid.
     sampler : {None, "optuna"}, default=None
         ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each based on those before
-        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists or
-        ``optuna.distributions``. Candidates that fail in every fold are left out of the results.
+        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists,
+        ``optuna.distributions``, or ``loguniform``, ``uniform`` or ``randint`` of ``scipy.stats``.
+        Candidates that fail in every fold are left out of the results.
     criterion : {"score", "worst"}, default="score"
         The sum above, or the largest error over the environments.
     stability_weight : float, default=5.0
@@ -78,7 +83,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
     Attributes
     ----------
     best_estimator_, best_params_, best_index_, best_score_, classes_, n_features_in_ :
-        As in ``GridSearchCV``. Store the model with ``best_estimator_.save(path)``.
+        As in ``GridSearchCV``.
     cv_results_ : dict of arrays, one entry per candidate
         As in ``GridSearchCV``, and ``criterion`` (minus the score), ``average_error``,
         ``stability_error``, ``worst_error``, ``error_<environment>``, ``effective_share`` of the
@@ -147,7 +152,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         X : array-like or DataFrame of shape (n_samples, n_features)
             Features, handed to the estimator as they are.
         y : array-like of shape (n_samples,)
-            Outcome with two values; the one last in sorted order is the positive class.
+            Outcome with two values, of which the one last in sorted order is the positive class;
+            or a number, for a regressor.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows in fits and errors. Rows of weight zero are treated as absent.
         environment : array-like of shape (n_samples,), optional
@@ -157,7 +163,8 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         """
         self._check_parameters()
         seed = root_seed(self.random_state)
-        whole = folds.Rows.read(X, y, sample_weight, environment)
+        number = is_regressor(self.estimator)
+        whole = folds.Rows.read(X, y, sample_weight, environment, number=number)
         rows = whole.take(whole.present)
         noisy, names, parts = self._make_folds(whole, rows, seed)
         constant = folds.constant_error(parts, rows)
@@ -174,9 +181,20 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
             verbose=self.verbose,
         )
         search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
+        judged = noisy is not None and self.noisy_features is None
+        obstacles = zip(rows.names, folds.find_obstacles(rows) if judged else [], strict=False)
+        unchanged = ", ".join(f"{name!r} ({why})" for name, why in obstacles if why)
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
-            search.fit(rows.X, rows.y, **candidates.fit_arguments(search.estimator, rows.weight))
+            weights = candidates.fit_arguments(search.estimator, rows.weight)
+            try:
+                search.fit(rows.X, rows.y, **weights)
+            except InputError as error:
+                if not unchanged:
+                    raise
+                raise InputError(
+                    f"{error} Does the estimator take text, NaN and infinity? X has {unchanged}."
+                ) from error
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
         search.best_index_ = best = int(results["rank_test_score"].argmin())
@@ -185,15 +203,36 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
         search.noisy_features_, search.constant_error_, search.random_state_ = noisy, constant, seed
         chosen = {name: column[best] for name, column in results.items()}
         if self.refit and not chosen["constant"]:
-            fitted = candidates.positive_probability(search.best_estimator_, rows.X)
+            fitted = candidates.predict_mean(search.best_estimator_, rows.X)
             chosen["constant"] = is_constant(fitted, rows.target)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
+        if unchanged:
+            warn_user(
+                f"no environment can be made from {unchanged}: the same in all of them.",
+                StablepredWarning,
+            )
         candidates.warn_of_doubt(chosen, constant)
         return self
 
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy or R^2 of the best estimator, as its own ``score`` gives it."""
+        check_is_fitted(self)
+        options = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.best_estimator_.score(X, y, **options))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the best estimator to a file, for `stablepred.load` to read."""
+        check_is_fitted(self)
+        if not hasattr(self.best_estimator_, "save"):
+            raise InputError(
+                f"{type(self.best_estimator_).__name__} has no method save: estimators of this "
+                "library have. Store best_estimator_ by other means, such as skops or ONNX."
+            )
+        self.best_estimator_.save(path)
+
     def _check_parameters(self) -> None:
         self._validate_params()
-        if not hasattr(self.estimator, "predict_proba"):
+        if not is_regressor(self.estimator) and not hasattr(self.estimator, "predict_proba"):
             raise InputError(
                 f"{type(self.estimator).__name__} has no predict_proba, which the errors need. "
                 "Choose a classifier that predicts probabilities."
@@ -230,6 +269,7 @@ class StableSearchCV(ClassifierMixin, GridSearchCV):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = tags.array_api_support = False
         return tags
