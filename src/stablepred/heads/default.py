@@ -16,7 +16,7 @@ from torch import Tensor
 
 from stablepred.core.ridge import Linear, Pairwise, Threeway, has_triples
 from stablepred.heads.boosting import Boosting
-from stablepred.heads.folds import Folds, Model
+from stablepred.heads.folds import DECISIVE, Folds, Model
 from stablepred.io.save import storable
 from stablepred.sample import Sample
 
@@ -177,8 +177,8 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
         if not binary:
             fading = fit_path(kind(folds.outcome), sample, folds)
             gain = folds.losses(fading.held_out) - folds.losses(rich.held_out)
-            if kind is Threeway:  # triples have stood out beyond chance
-                faded = folds.exceeds(-gain, CLEARLY)
+            if kind is Threeway and folds.gain(best.held_out, rich.held_out) > DECISIVE:
+                faded = folds.exceeds(-gain, CLEARLY)  # they act beyond doubt
             else:
                 faded = not folds.exceeds(gain, CLEARLY)
             rich = fading if faded else rich

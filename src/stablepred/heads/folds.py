@@ -25,6 +25,9 @@ MOST_COMPARED = 20_000
 LEAST_DRAWN = 1000
 
 
+DECISIVE = 10.0  # a gain in log-likelihood that leaves no doubt
+
+
 class Model(Protocol):
     """A fitted model."""
 
@@ -106,6 +109,15 @@ class Folds:
     def rmse(self, means: Tensor) -> float:
         """Root-mean-square error of predicted means."""
         return self.mean(self.outcome.squared_errors(means, self.y)) ** 0.5
+
+    def gain(self, simple: Tensor, rich: Tensor) -> float:
+        """Log-likelihood of the held-out rows that one prediction of means gains over another.
+
+        Where few rows decide, as those in the tails of a number, it is surer than a mean and its
+        standard error.
+        """
+        unit = max(self.outcome.dispersion(rich, self.y, self.copies), 1e-12)
+        return float(self.copies @ (self.losses(simple) - self.losses(rich))) / unit
 
     def exceeds(self, values: Tensor, errors: float) -> bool:
         """Whether the mean is above so many of its standard errors."""

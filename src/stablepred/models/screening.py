@@ -43,7 +43,14 @@ from stablepred.evidence.explaining_away import MOST_WORK
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.heads.default import add_boosting, fit_base, fit_linear
-from stablepred.heads.folds import MOST_COMPARED, Folds, draw_rows, folds_of_shares, make_folds
+from stablepred.heads.folds import (
+    DECISIVE,
+    MOST_COMPARED,
+    Folds,
+    draw_rows,
+    folds_of_shares,
+    make_folds,
+)
 from stablepred.heads.guard import Choice, Finish, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.checkpoints import fit_progress
@@ -62,8 +69,6 @@ from stablepred.weights.raw import RawBalance
 
 VERDICTS = ("noisy", "undecided", "stable", "constant", "left out")
 
-# Log-likelihood of held-out rows that a straight line must gain over one that is bent in the tails.
-DECISIVE = 5.0
 # Of the weights under which effects are measured.
 SETTINGS = Settings(
     Strengths(1.0, weight_l2=0.01, weight_sum=1.0), least_share=0.1, max_iter=50, tol=1e-2
@@ -341,9 +346,7 @@ def _straighten(
     straight = replace(few, x=x)
     other = folds_of_shares(straight, outcome, folds.shares(few))
     by_straight, by_bent = fit_linear(straight, other).held_out, fit_linear(few, folds).held_out
-    unit = max(outcome.dispersion(by_straight, folds.y, folds.copies), 1e-12)
-    gain = folds.losses(by_bent) - other.losses(by_straight)
-    if float(folds.copies @ gain) / unit < DECISIVE:
+    if folds.gain(by_bent, by_straight) < DECISIVE:
         return rows
     model.encoder_ = encoder
     return replace(rows, x=encoder.encode_array(rows.table)[0])
