@@ -51,4 +51,4 @@ def shrinkage_line(
 
 def beaten_by_shrinkage(method_errors: Errors, line: pd.DataFrame) -> bool:
     """Whether some point of a shrinkage line is smaller in both errors than the method."""
-    return comparison.best_shrunk(list(dict(method_errors).values()), line) is not None
+    return comparison.best_shrunk(pd.Series(method_errors).to_numpy(), line) is not None
