@@ -1,6 +1,6 @@
 """What each rule of StableClassifier contributes: one of them switched off at a time.
 
-    STABLEPRED_DATA=folder python tools/ablation.py
+    STABLEPRED_DATA=folder python -m tools.ablation
 
 Prints Average_Error / Stability_Error in synthetic worlds (n = 2000), the change against logistic
 regression on tables with natural environments (at most 1000 rows of one environment, tested in all

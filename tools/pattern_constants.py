@@ -1,6 +1,6 @@
 """How well the constants of the pattern check tell selection from natural dependence.
 
-    STABLEPRED_DATA=folder python tools/pattern_constants.py
+    STABLEPRED_DATA=folder python -m tools.pattern_constants
 
 Explaining away trusts its verdict with a probability that has three constants
 (``stablepred.evidence.explaining_away``). For each kind of synthetic world, where the noisy

@@ -20,6 +20,7 @@ class Halver(BaseEstimator):
     """An estimator as a newcomer would add it, in one class."""
 
     save = save_method
+    offset_: np.ndarray
 
     def __init__(self, *, by=2.0):
         self.by = by

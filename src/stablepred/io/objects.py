@@ -29,7 +29,8 @@ _classes: dict[str, type] = {}
 def storable(cls: T) -> T:
     """Class decorator: allow objects of this class in model files.
 
-    Its attributes are the parameters of its constructor; an estimator has fitted ones besides.
+    Its attributes are the parameters of its constructor; an estimator has fitted ones besides,
+    which its class names by annotations.
     ``check_stored(self)``, if there is one, raises ValueError unless the object could have been
     fitted. Parameters about a run are named in ``not_stored``, and have a default.
     """
