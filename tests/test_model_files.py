@@ -33,6 +33,7 @@ from stablepred import (
 )
 from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, ModelFileError
+from stablepred.io import codec
 from stablepred.io.container import HEADER, SEAL, pack, seal, unpack
 from stablepred.io.save import FORMAT, MODEL_FILE, save, storable
 
@@ -674,3 +675,10 @@ def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(version, folder,
     blob = safetensors_bytes(arrays, metadata={"stablepred": text})
     message = f"format {version}, .*reads format {FORMAT}: fit the model again with this version"
     refused(tmp_path / "model", blob, message)
+
+
+def test_arrays_of_strings_are_bounded_together():
+    narrow = {"strings": ["x" * 1000, *[""] * 60], "object": False}  # a quarter of a megabyte
+    assert len(codec.decode([narrow] * 3, {})) == 3
+    with pytest.raises(ValueError, match="too wide"):
+        codec.decode([narrow] * 10, {})

@@ -75,9 +75,9 @@ def test_the_fuzz_tool_notices_what_it_looks_for(fuzz, monkeypatch, tmp_path):
     model.thresholds_[0] = np.nan
     monkeypatch.setattr(stablepred, "load", lambda path: model)
     assert fuzz.observe(tmp_path / "model").verdict == "failed"
-    monkeypatch.setattr(stablepred, "load", lambda path: bytes(1 << 26) and OverlapFilter())
+    monkeypatch.setattr(stablepred, "load", lambda path: bytes(1 << 27) and OverlapFilter())
     seen = fuzz.observe(tmp_path / "model")
-    assert seen.peak > 1 << 26
+    assert seen.peak > 1 << 27
     tally = fuzz.tally_of(range(0), seed=0)
     tally.add(0, "file", "change", 100, seen)
     assert len(tally.findings) == 1

@@ -77,7 +77,7 @@ def test_tables_are_there_as_markdown_and_as_csv(whole):
     bars = pd.read_csv(folder / "paper-bars.csv")
     assert "figure-5a" not in set(bars["panel"])  # it is 4h
     tuned = pd.read_csv(folder / "paper-tuned.csv")
-    assert len(tuned) == 6 * len(GRIDS)
+    assert len(tuned) == 19 * len(GRIDS)
     assert set(tuned["n"]) == {1000, 2000}
 
 

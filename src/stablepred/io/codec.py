@@ -16,8 +16,8 @@ from stablepred.io.container import Arrays
 from stablepred.io.objects import build, find_class
 
 DEEPEST = 32
-# Bytes of an array of strings of fixed width: one long string makes all of them wide.
-FIXED_WIDTH = 1 << 18
+# Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
+FIXED_WIDTH = 1 << 20
 Key = str | int | float
 NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -82,14 +82,14 @@ def decode_model(item: Any, arrays: Arrays) -> Any:
 def decode(item: Any, arrays: Arrays) -> Any:
     """Whatever :func:`encode` was given; every array must be used, and once."""
     left = dict(arrays)
-    result = _decode(item, left, DEEPEST)
+    result = _decode(item, left, DEEPEST, [FIXED_WIDTH])
     if left:
         raise ValueError(f"nothing uses its array {next(iter(left))[:80]!r}")
     return result
 
 
-def _decode(item: Any, arrays: Arrays, depth: int) -> Any:
-    """The value of a part; each array is taken out as it is used."""
+def _decode(item: Any, arrays: Arrays, depth: int, room: list[int]) -> Any:
+    """The value of a part; each array is taken out as it is used, and so is room for strings."""
     if not isinstance(item, list | dict):
         return item
     if not depth:
@@ -98,7 +98,7 @@ def _decode(item: Any, arrays: Arrays, depth: int) -> Any:
     def values(parts: Any) -> list[Any]:
         if not isinstance(parts, list):
             raise ValueError(f"a list was expected, but {str(parts)[:40]!r} found")
-        return [_decode(part, arrays, depth - 1) for part in parts]
+        return [_decode(part, arrays, depth - 1, room) for part in parts]
 
     if isinstance(item, list):
         return values(item)
@@ -119,9 +119,9 @@ def _decode(item: Any, arrays: Arrays, depth: int) -> Any:
             _check_keys([key for key, _ in pairs])
             return dict(pairs)
         case ["object", "strings"]:
-            return _strings(values(item["strings"]), item["object"] is True)
+            return _strings(values(item["strings"]), item["object"] is True, room)
         case ["frame", "index", "values"]:
-            columns = _decode(item["values"], arrays, depth - 1)
+            columns = _decode(item["values"], arrays, depth - 1, room)
             return _frame(values(item["frame"]), values(item["index"]), columns)
         case ["object", "state"]:
             name, state = item["object"], item["state"]
@@ -130,19 +130,21 @@ def _decode(item: Any, arrays: Arrays, depth: int) -> Any:
                 raise ValueError(f"it names an unknown class, {str(name)[:40]!r}")
             if not isinstance(state, dict):
                 raise ValueError(f"the state of a {name} is missing")
-            parts = {key: _decode(part, arrays, depth - 1) for key, part in state.items()}
+            parts = {k: _decode(part, arrays, depth - 1, room) for k, part in state.items()}
             return build(cls, parts)
     raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
 
 
-def _strings(strings: list[Any], as_objects: bool) -> np.ndarray:
+def _strings(strings: list[Any], as_objects: bool, room: list[int]) -> np.ndarray:
     """An array of strings."""
     if not all(isinstance(string, str) for string in strings):
         raise ValueError("a list of strings holds something else")
-    width = 4 * len(strings) * max(map(len, strings), default=0)
-    if width > FIXED_WIDTH and not as_objects:
+    if as_objects:
+        return np.array(strings, dtype=object)
+    room[0] -= 4 * len(strings) * max(map(len, strings), default=0)
+    if room[0] < 0:
         raise ValueError("its arrays of strings are too wide")
-    return np.array(strings, dtype=object if as_objects else str)
+    return np.array(strings, dtype=str)
 
 
 def _frame(names: list[Any], index: list[Any], values: Any) -> pd.DataFrame:
