@@ -78,7 +78,7 @@ def test_tables_are_there_as_markdown_and_as_csv(whole):
     assert "figure-5a" not in set(bars["panel"])  # it is 4h
     tuned = pd.read_csv(folder / "paper-tuned.csv")
     assert len(tuned) == 19 * len(GRIDS)
-    assert set(tuned["n"]) == {1000, 2000}
+    assert set(tuned["n"]) == {1000, 2000, 4000}
 
 
 def test_a_finished_run_is_drawn_again_from_its_records_alone(whole, monkeypatch):
