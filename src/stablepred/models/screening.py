@@ -332,8 +332,7 @@ def _straighten(
 
     That is judged by a linear model, on the folds that models are compared on.
     """
-    bent = {c.name for c in model.encoder_.columns_ if getattr(c, "is_bent", False)}
-    if not bent:
+    if not any(getattr(column, "is_bent", False) for column in model.encoder_.columns_):
         return rows
     drawn = draw_rows(sample, outcome, MOST_COMPARED, seed)
     few, folds = sample.take(drawn), _split(cv, rows, sample, drawn, outcome, seed)

@@ -228,9 +228,9 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
         verdict (stable, noisy, undecided, constant, left out), used. "left out" are ids, free text
         and values in few rows each, which the encoder cannot use; like constants they have no
         probability_noisy, and no variable has one where no evidence applies. The effect of a
-        number is that of one standard deviation. A variable with several columns, such as a
-        category, is judged by its part of the log-odds (or number) that a regression on all
-        columns predicts.
+        number is that of one standard deviation, the effect of a category that of its clearest
+        level against the rest. Explaining away and invariance judge a category by its part of the
+        log-odds (or number) that a regression on all columns predicts.
     decision_ : Decision
         The candidates with their errors, the one chosen, and why, and the variables left out and
         used by name; prints as a table.
