@@ -1,5 +1,6 @@
 """The public names, and what importing them does not do."""
 
+import importlib
 import inspect
 import json
 import subprocess
@@ -209,6 +210,25 @@ def test_the_paper_to_the_letter_is_a_constructor(name):
 @pytest.mark.parametrize("name", sorted(REQUIRED - {"__version__"}))
 def test_every_public_name_has_a_docstring(name):
     assert len(inspect.getdoc(getattr(stablepred, name))) > 20
+
+
+@pytest.mark.parametrize(
+    "face", ["stablepred", "data", "search", "baselines", "plotting", "theory"]
+)
+def test_everything_public_has_a_docstring(face):
+    module = stablepred if face == "stablepred" else importlib.import_module(f"stablepred.{face}")
+    offered = {
+        name: getattr(module, name) for name in module.__all__ if callable(getattr(module, name))
+    }
+    methods = {
+        f"{name}.{key}": value
+        for name, kind in offered.items()
+        if inspect.isclass(kind)
+        for key, value in vars(kind).items()
+        if key[0] != "_" and (inspect.isfunction(value) or isinstance(value, property))
+    }
+    silent = [name for name, one in (offered | methods).items() if not inspect.getdoc(one)]
+    assert silent == []
 
 
 @pytest.mark.parametrize("name", [name for name in PARAMETERS if not name.startswith("Balanced")])

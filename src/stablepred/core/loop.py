@@ -69,8 +69,8 @@ class Solution:
 class Part(Protocol):
     """Variables that a loop changes."""
 
-    def state(self) -> State: ...  # noqa: D102
-    def restore(self, state: State) -> None: ...  # noqa: D102
+    def state(self) -> State: ...
+    def restore(self, state: State) -> None: ...
 
 
 def repeat(
