@@ -75,11 +75,10 @@ class NumberColumn:
 class ScaledColumn:
     """A column of numbers that stay numbers: missing ones are the mean, far ones drawn in.
 
-    Values are clipped to the range of training, [least, most]. Beyond its bulk, [low, high], they
-    grow like a logarithm: low - unit log(1 + (low - x) / unit), and the same above. Without such
-    tails, low is least and high is most. What comes of this is standardised, so that a missing
-    value is zero. Columns of 0 and 1 stay as they are, with the share of ones where a value is
-    missing.
+    Beyond [low, high] values grow like a logarithm, low - unit log(1 + (low - x) / unit) and the
+    same above; beyond [least, most] they do not grow at all. What comes of this is standardised, so
+    that a missing value is zero. Columns of 0 and 1 stay as they are, with the share of ones where
+    a value is missing.
     """
 
     name: str
@@ -100,11 +99,6 @@ class ScaledColumn:
         """Names of the features."""
         return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
 
-    @property
-    def is_bent(self) -> bool:
-        """Whether values of the training rows are drawn in."""
-        return self.least < self.low or self.high < self.most
-
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
         found, notes = _read_new(self, column, "imputed")
@@ -115,15 +109,16 @@ class ScaledColumn:
             notes += _note_odd("not 0/1", self.name, (x != 0) & (x != 1), x)
             x = np.where(missing, self.mean, x > 0.5)
         else:
-            width = self.most - self.least
-            odd = (x > self.most + width) | (x < self.least - width)
+            ends = (self.least, self.most) if self.most < LARGEST else (self.low, self.high)
+            width = ends[1] - ends[0]
+            odd = (x > ends[1] + width) | (x < ends[0] - width)
             notes += _note_odd("outside", self.name, odd, x)
             x = (self.bound(x) - self.mean) / self.sd
             x[missing] = 0.0
         return [x, missing] if self.missing else [x], notes
 
     def bound(self, x: FloatArray) -> FloatArray:
-        """Within the training range, and drawn in beyond its bulk."""
+        """Drawn in where they are far."""
         bounded = np.clip(x, self.low, self.high)
         far = np.flatnonzero(bounded != x)
         beyond = np.clip(x[far], self.least, self.most) - bounded[far]

@@ -23,7 +23,7 @@ from stablepred.io.save import save_method, storable
 from stablepred.io.values import attribute, is_fitted, n_features
 from stablepred.tables import messages
 from stablepred.tables.columns import Column, ScaledColumn, typed
-from stablepred.tables.learning import learn_column, straighten
+from stablepred.tables.learning import change_tails, learn_column
 from stablepred.tables.messages import Note
 
 # The text of the note on each topic, in this order.
@@ -45,7 +45,7 @@ TOPICS = {
     "new missing average": "missing values, too few for a feature, taken as an average row",
     "rare": "values in few rows, counted together as 'is rare'",
     "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
-    "outside": "far outside the numbers of training, taken as the nearest of these",
+    "outside": "far outside the numbers of training, taken as nearer",
     "overlap": "left out for want of overlap, share of ones",
 }
 LEFT_OUT = ("constant", "text id", "few", "overlap")
@@ -55,17 +55,16 @@ LEFT_OUT = ("constant", "text id", "few", "overlap")
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode a mixed table as numbers, and new rows as the same features.
 
-    Numbers stay numbers, standardised: clipped to the range of training, and growing like a
-    logarithm only beyond the bulk of it (the quantiles of 1 % and 99 %). Columns of 0 and 1 and
-    booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
-    of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
-    ``job=student``, with values in fewer than ten rows (of a small table, in under a twentieth of
-    them), and all but the 30 most frequent, combined into ``job is rare``; of two values only the
-    last one needs a feature. Values never seen in training are encoded as the average training
-    row. Constant columns, and text that differs from row to row, are left out with a
-    ``TableWarning``. Dates are refused, and so are infinite numbers and numbers that can be read in
-    two ways, such as 1.234 beside 999. Columns may be text, as in a CSV file, or typed: the
-    resulting features are the same.
+    Numbers stay numbers, standardised; beyond the range of training they grow like a logarithm, so
+    that no linear model extrapolates far. Columns of 0 and 1 and booleans stay 0/1. A missing
+    number is the mean, with a feature ``age is missing`` if a tenth of the rows, and at least ten,
+    have none. Text and categories become one 0/1 feature per value, ``job=student``, with values in
+    fewer than ten rows (of a small table, in under a twentieth of them), and all but the 30 most
+    frequent, combined into ``job is rare``; of two values only the last one needs a feature. Values
+    never seen in training are encoded as the average training row. Constant columns, and text that
+    differs from row to row, are left out with a ``TableWarning``. Dates are refused, and so are
+    infinite numbers and numbers that can be read in two ways, such as 1.234 beside 999. Columns may
+    be text, as in a CSV file, or typed: the resulting features are the same.
 
     Parameters
     ----------
@@ -78,9 +77,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Cut numbers there (as `Dichotomizer` does) into ``age>40.9``, so that all features are 0/1.
         Missing values have a feature however few they are, text values down to 1 % of the rows,
         and those never seen count as rare, or as none of the known ones.
-    tails : {"log", "clip", "keep"}, default="log"
-        Numbers beyond the bulk of training: growing like a logarithm, clipped to the range of
-        training only, or as they are.
+    tails : {"soft", "log", "clip", "keep"}, default="soft"
+        Far numbers: growing like a logarithm beyond the range of training ("soft"); the same beyond
+        the quantiles of 1 % and 99 %, and clipped to the range ("log"); only clipped; or as they
+        are.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     feature_names_in_: NDArray[np.object_]
 
     save = save_method
-    rules: ClassVar[dict[str, Rule]] = {"tails": one_of("log", "clip", "keep")}
+    rules: ClassVar[dict[str, Rule]] = {"tails": one_of("soft", "log", "clip", "keep")}
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         drop: Sequence[str] = (),
         overlap: float | None = None,
         dichotomize: str | None = None,
-        tails: str = "log",
+        tails: str = "soft",
     ) -> None:
         self.drop = drop
         self.overlap = overlap
@@ -219,14 +219,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                         k += 1
         return values, notes
 
-    def straightened(self, X: Any, count: NDArray[np.float64]) -> Self:
-        """The same encoder without tails, by the mean and spread of some training rows.
+    def bend(self, X: Any, count: NDArray[np.float64]) -> Self:
+        """The same encoder with logarithmic tails, learned from some training rows.
 
         ``count`` says how many rows each of them stands for.
         """
         frame, other = self._named(X), copy(self)
         other.columns_ = [
-            straighten(column, frame[column.name], count, "clip")
+            change_tails(column, frame[column.name], count, "log")
             if isinstance(column, ScaledColumn)
             else column
             for column in self.columns_

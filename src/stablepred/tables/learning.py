@@ -25,6 +25,8 @@ Learned = tuple[Column | None, list[Note]]
 
 # Share of the training rows on each side that is not the bulk of the numbers.
 TAIL = 0.01
+# Standard deviations in which numbers beyond those of training grow like a logarithm.
+SOFT = 0.5
 # A text value in a smaller share of the rows is counted together with the others like it where
 # numbers are cut; else one in fewer rows than this (in a small table: this share of them), and all
 # but the most frequent ones.
@@ -42,7 +44,7 @@ NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
 
 
 def learn_column(
-    column: pd.Series, count: FloatArray, dichotomize: str | None = None, tails: str = "log"
+    column: pd.Series, count: FloatArray, dichotomize: str | None = None, tails: str = "soft"
 ) -> Learned:
     """How to encode a column, or None where it is left out; and what must not be silent.
 
@@ -50,19 +52,36 @@ def learn_column(
     all; ``tails`` what becomes of those that are not.
     """
     learned, notes = _learn(column, count, dichotomize)
-    if isinstance(learned, ScaledColumn) and tails != "log":
-        learned = straighten(learned, column, count, tails)
+    if isinstance(learned, ScaledColumn) and tails != "soft":
+        learned = change_tails(learned, column, count, tails)
     return learned, notes
 
 
-def straighten(part: ScaledColumn, rows: pd.Series, count: FloatArray, tails: str) -> ScaledColumn:
-    """The column without a bend, standardised by the mean and spread of some training rows."""
-    if part.binary:
-        return part
-    least, most = (part.least, part.most) if tails == "clip" else (-LARGEST, LARGEST)
+def change_tails(part: ScaledColumn, rows: pd.Series, count: FloatArray, tails: str) -> Column:
+    """The column with other tails, learned from some training rows."""
     known = types.read_numbers(rows, part.style)
-    mean, sd = moments(*distinct_values(np.where(known.finite, known.values, np.nan), count))
-    return replace(part, least=least, most=most, low=least, high=most, mean=mean, sd=sd)
+    values = distinct_values(np.where(known.finite, known.values, np.nan), count)
+    return part if part.binary else _set_tails(part, *values, tails)
+
+
+def _set_tails(
+    part: ScaledColumn, values: FloatArray, share: FloatArray, tails: str
+) -> ScaledColumn:
+    """The column with tails learned from distinct values and their shares of the rows."""
+    low, high = least, most = float(values[0]), float(values[-1])
+    unit = moments(values, share)[1]
+    if tails == "log":  # the smallest values that at least these shares of the rows do not exceed
+        reached = np.cumsum(share) + 1e-9
+        low, high = (float(values[np.argmax(reached >= q)]) for q in (TAIL, 1 - TAIL))
+    elif tails == "soft":
+        unit *= SOFT
+    if tails in ("soft", "keep"):
+        least, most = -LARGEST, LARGEST
+    if tails == "keep":
+        low, high = least, most
+    found = replace(part, least=least, most=most, low=low, high=high, unit=unit)
+    mean, sd = moments(found.bound(values), share)
+    return replace(found, mean=mean, sd=sd)
 
 
 def _learn(column: pd.Series, count: FloatArray, dichotomize: str | None) -> Learned:
@@ -154,17 +173,11 @@ def _learn_scaled(
     name: str, style: str, values: FloatArray, share: FloatArray, missing: bool, imputed: bool
 ) -> ScaledColumn:
     """Learn how to encode numbers from two or more distinct values and their shares of the rows."""
-    least, most = float(values[0]), float(values[-1])
-    # The smallest values that at least these shares of the rows do not exceed.
-    reached = np.cumsum(share) + 1e-9
-    low, high = (float(values[np.argmax(reached >= q)]) for q in (TAIL, 1 - TAIL))
-    if least == 0 and most == 1 and len(values) == 2:
+    if np.array_equal(values, [0.0, 1.0]):
         ones = float(share[1])
         return ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, ones, 1, True, imputed)
-    unit = moments(values, share)[1]
-    column = ScaledColumn(name, style, missing, least, most, low, high, unit)
-    mean, sd = moments(column.bound(values), share)
-    return replace(column, mean=mean, sd=sd, imputed=imputed)
+    column = ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, imputed=imputed)
+    return _set_tails(column, values, share, "soft")
 
 
 def distinct_values(values: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
