@@ -600,9 +600,9 @@ def test_without_refit_there_is_a_result_but_no_prediction():
         ({"rates": (0.0, 0.5)}, "strictly between 0 and 1"),
         ({"cv": 1}, "'cv' parameter"),
         ({"noisy_features": []}, "noisy_features is empty"),
-        ({"noisy_features": ["W"]}, "names 'W'"),
-        ({"noisy_features": [99]}, "names 99"),
-        ({"noisy_features": [True, False]}, "one per feature"),
+        ({"noisy_features": ["W"]}, r"noisy_features is \['W'\], but"),
+        ({"noisy_features": [99]}, r"noisy_features is \[99\], but"),
+        ({"noisy_features": [True, False]}, "one boolean per feature"),
         ({"environments": []}, "no environments"),
         ({"environments": [TRAIN]}, "a single one"),
         (

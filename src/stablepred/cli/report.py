@@ -30,19 +30,17 @@ def report(
 
     require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
-    loaded = load_environments(
-        model, tables, target, by, bins, comparing="a report", min_rows=min_rows
-    )
-    trained = None if train is None else load_environments(model, [train], target).environments[0]
+    fitted, found, kept = load_environments(model, tables, target, by, bins, min_rows, "a report")
+    trained = None if train is None else load_environments(model, [train], target)[1][0]
     with warnings_as_lines(), working("comparing environments"):
         result = stability_report(
-            loaded.model.estimator,
-            loaded.environments,
+            fitted.estimator,
+            found,
             train=trained,
-            references=loaded.references if train is None else None,
+            references=kept if train is None else None,
             random_state=seed,
         )
-    with new_file(output, force=force) as temporary:
+    with new_file(output) as temporary:
         result.to_html(temporary)
     say(result.verdict)
     say(f"worst in {result.worst}, best in {result.best}")

@@ -65,26 +65,18 @@ class RiskBound:
 def _norms(model: Any) -> dict[str, Any]:
     """The smallest class that holds a fitted model, as arguments of `rademacher_term`."""
     coefficients = np.atleast_2d(np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64))
-    if not np.isfinite(coefficients).all():
+    if not np.isfinite(coefficients).all() or len(coefficients) != 1:
         raise InputError(
-            f"{type(model).__name__} has no finite coef_; give a fitted linear or deep classifier."
-        )
-    if len(coefficients) != 1:
-        raise InputError(
-            f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
+            f"{type(model).__name__} has no finite coef_ with one row; give a fitted linear or "
+            "deep classifier of two classes."
         )
     encoders = getattr(model, "encoders_", [])  # none, or a single one
     on_features = not encoders or model.head_ == "features"
     layers = [] if on_features else encoders[0]  # of A (d_out, d_in) and b (d_out,)
-    inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
-    if inputs != coefficients.shape[1]:
-        raise InputError(
-            f"coef_ has {coefficients.shape[1]} entries, but the encoder has {inputs} outputs."
-        )
     # The paper's models have no intercept; here it is the weight of the constant neuron.
     beta = np.append(coefficients, np.ravel(getattr(model, "intercept_", 0.0)))
     return {
-        "p": layers[0][0].shape[1] if layers else inputs,
+        "p": layers[0][0].shape[1] if layers else coefficients.shape[1],
         "hidden": [len(b) for _, b in layers],
         "beta_l2_bound": float(beta @ beta),
         "beta_l1_bound": float(np.abs(beta).sum()),
@@ -140,13 +132,12 @@ def rademacher_term(
     bias_bounds : float or sequence of K floats
         M_k, on ||b_k||_2; one number stands for all layers.
     """
-    scalar = np.ndim(bias_bounds) == 0
-    several = [bias_bounds] * len(hidden) if scalar else np.ravel(bias_bounds).tolist()
-    if len(several) != len(hidden):
+    if np.ndim(bias_bounds) and np.size(bias_bounds) != len(hidden):
         raise InputError(
-            f"bias_bounds has {len(several)} entries, but the encoder has {len(hidden)} layers; "
-            "give one bound for each layer, or one number for all."
+            f"bias_bounds has {np.size(bias_bounds)} entries, but the encoder has {len(hidden)} "
+            "layers; give one bound for each layer, or one number for all."
         )
+    several = np.broadcast_to(np.asarray(bias_bounds), len(hidden)).tolist()
     n, p = check_integer(n, "n", 1), check_integer(p, "p", 1)
     widths = [p, *(check_integer(width, "every entry of hidden", 1) for width in hidden)]
     network = check_bound(network_bound, "network_bound")
@@ -176,8 +167,8 @@ def risk_bound(
 ) -> RiskBound:
     """The four parts of the bound on the risk (``thm:upper_bound_risk``, eq. 14).
 
-    Either for a fitted model, with its own norms: ``risk_bound(model, X)``; or for a class of
-    models, by numbers: ``risk_bound(n=1000, p=5, beta_l1_bound=1.0, imbalance=0.1)``.
+    For a fitted model, with its own norms: ``risk_bound(model, X)``; or for a class of models, by
+    numbers: ``risk_bound(n=1000, p=5, beta_l1_bound=1.0, imbalance=0.1)``.
 
     Parameters
     ----------
@@ -207,20 +198,13 @@ def risk_bound(
     -----
     The bound is mostly vacuous at the sizes in use, and less certain than it looks: the deviation
     term is that of a loss in [0, 1] (the logistic loss goes up to ``max_loss``), rows of unequal
-    weight say less than n rows of equal weight would, and the norms of a fitted model were found
-    from the data. What it shows is the direction: smaller norms, more rows and better balance
-    bring it down.
+    weight say less than n rows of equal weight, and the norms of a fitted model were found from the
+    data. What it shows is that smaller norms, more rows and better balance bring it down.
     """
     between(0, 1)("delta", delta)
-    confidence = float(delta)
-    bounds = {
-        "hidden": hidden if len(hidden) else None,
-        "beta_l2_bound": beta_l2_bound,
-        "beta_l1_bound": beta_l1_bound,
-        "network_bound": network_bound,
-        "bias_bounds": bias_bounds,
-    }
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    names = ("hidden", "beta_l2_bound", "beta_l1_bound", "network_bound", "bias_bounds")
+    bounds = (hidden or None, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    given = {name: b for name, b in zip(names, bounds, strict=True) if b is not None}
     if model is not None and (given or p is not None):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
     rows, features, epsilon = _sample(model, X, sample_weight, n, p, imbalance)
@@ -230,10 +214,10 @@ def risk_bound(
     return RiskBound(
         best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
         complexity=complexity,
-        deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
+        deviation=3 * math.sqrt(math.log(2 / float(delta)) / (2 * rows)),
         imbalance=2 * check_bound(worst, "max_loss") * epsilon,
         max_loss=float(worst),
-        delta=confidence,
+        delta=float(delta),
     )
 
 

@@ -73,7 +73,10 @@ def search_adaptively(
     """Let Optuna propose candidates one by one; a criterion of NaN, or a ValueError, is failure."""
     optuna = require("optuna", "sampler='optuna'")
     kinds = optuna.distributions
-    space = {name: translate(name, values, kinds) for name, values in grid.items()}
+    space = {
+        name: one if isinstance(one, kinds.BaseDistribution) else kinds.CategoricalDistribution(one)
+        for name, one in grid.items()
+    }
     verbosity, errors = optuna.logging.get_verbosity(), []
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
     try:
@@ -92,24 +95,6 @@ def search_adaptively(
         raise errors[0]
 
 
-def translate(name: str, values: Any, kinds: Any) -> Any:
-    """A list, a frozen distribution of SciPy or one of Optuna as the last."""
-    if isinstance(values, kinds.BaseDistribution):
-        return values
-    if not hasattr(values, "rvs"):
-        return kinds.CategoricalDistribution(list(values))
-    kind, (low, high) = values.dist.name, values.support()
-    shift = values.dist._parse_args(*values.args, **values.kwds)[1]
-    if kind == "randint":
-        return kinds.IntDistribution(int(low), int(high))
-    if kind == "uniform" or (kind in ("loguniform", "reciprocal") and shift == 0):
-        return kinds.FloatDistribution(float(low), float(high), log=kind != "uniform")
-    raise InputError(
-        f"sampler='optuna' does not know the distribution {kind!r} of {name!r}. Take a list, "
-        "loguniform, uniform or randint of scipy.stats, or one of optuna.distributions."
-    )
-
-
 def prepare(value: Any, seed: int) -> Any:
     """Copy an estimator, seed what has no seed, and drop its checkpoint: many would share it."""
     if not hasattr(value, "get_params") or isinstance(value, type):
@@ -118,8 +103,7 @@ def prepare(value: Any, seed: int) -> Any:
     changes = {
         name: own[kind]
         for name, chosen in model.get_params().items()
-        if (kind := name.split("__")[-1]) == "checkpoint"
-        or (kind == "random_state" and chosen is None)
+        if (kind := name.split("__")[-1]) in own and (chosen is None or kind == "checkpoint")
     }
     return model.set_params(**changes)
 
@@ -129,9 +113,6 @@ def fit_arguments(model: Any, weight: FloatArray | None) -> dict[str, Any]:
     named = isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]
     prefix = f"{model.steps[-1][0]}__" if named else ""
     return {} if weight is None else {f"{prefix}sample_weight": weight}
-
-
-# --- scoring ---
 
 
 @dataclass(frozen=True)

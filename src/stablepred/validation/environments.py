@@ -159,13 +159,12 @@ def draw_other_side(x: FloatArray, bits: FloatArray, rng: np.random.Generator) -
 def find_obstacle(column: Any) -> str:
     """Why no environment can be made from a column, or nothing."""
     try:
-        values = np.asarray(column, dtype=np.float64)
+        finite = np.isfinite(np.asarray(column, dtype=np.float64)).all()
     except (TypeError, ValueError) as error:
-        missing = pd.isna(np.asarray(column, dtype=object)).any()
-        if isinstance(error, TypeError) and not missing:  # lists, or the like
-            raise
+        if isinstance(error, TypeError) and not pd.isna(np.asarray(column, dtype=object)).any():
+            raise  # of lists, or the like
         return MISSING if is_numeric_dtype(column) else NOT_NUMERIC
-    return "" if np.isfinite(values).all() else MISSING
+    return "" if finite else MISSING
 
 
 def column_values(
@@ -197,16 +196,11 @@ def by_content(x: FloatArray) -> IndexArray:
 
 
 def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
-    """A copy of a table, of its own kind (NumPy, pandas, polars), with some columns replaced."""
+    """A copy of an array or a frame in which some columns are replaced."""
+    changed = X.copy()
     if not hasattr(X, "columns"):
-        changed = X.copy()
         changed[:, positions] = values
         return changed
-    if not hasattr(X, "iloc"):  # polars
-        old = [X[X.columns[j]] for j in positions]
-        new = [type(s)(s.name, v).cast(s.dtype) for s, v in zip(old, values.T, strict=True)]
-        return X.with_columns(new)
-    changed = X.copy()
     for j, v in zip(positions, values.T, strict=True):
         changed.isetitem(j, v.astype(X.dtypes.iloc[j]))
     return changed

@@ -50,9 +50,8 @@ class StableSearchCV(GridSearchCV):
         Number of candidates to draw at random; None tries the whole grid.
     sampler : {None, "optuna"}, default=None
         ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each based on those before
-        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists,
-        ``optuna.distributions``, or ``loguniform``, ``uniform`` or ``randint`` of ``scipy.stats``.
-        Candidates that fail in every fold are left out of the results.
+        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists and
+        ``optuna.distributions``. Candidates that fail in every fold are left out of the results.
     criterion : {"score", "worst"}, default="score"
         The sum above, or the largest error over the environments.
     stability_weight : float, default=5.0
@@ -253,7 +252,9 @@ class StableSearchCV(GridSearchCV):
                 )
             return None, *folds.leave_environments_out(rows)
         if self.environments is not None:
-            names, fold = folds.use_environments(self.environments, rows)
+            names, fold = folds.use_environments(
+                self.environments, rows, is_regressor(self.estimator)
+            )
             if self.criterion == "score" and len(names) < 2:
                 raise InputError(
                     "criterion='score' compares environments, but environments= has a single one. "
@@ -261,9 +262,7 @@ class StableSearchCV(GridSearchCV):
                 )
             return None, names, [fold]
         named = self.noisy_features
-        noisy = (
-            folds.find_noisy(rows, seed) if named is None else folds.select_noisy(named, rows.names)
-        )
+        noisy = folds.find_noisy(rows, seed) if named is None else folds.select_noisy(named, rows.X)
         parts = folds.make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
         return noisy, [f"r={rate:g}" for rate in self.rates], parts
 
