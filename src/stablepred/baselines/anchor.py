@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stablepred._validation import atomic
-from stablepred.baselines.linear import LinearRegressor
+from stablepred.baselines.base import LinearRegressor
 from stablepred.baselines.rows import read_rows, standardise
 from stablepred.io.save import storable
 

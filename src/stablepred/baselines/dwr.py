@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 
 from stablepred._parameters import Rule, at_least
 from stablepred._validation import FloatArray, warn_user
-from stablepred.baselines.balancer import RowBalancer
+from stablepred.baselines.base import RowBalancer
 from stablepred.baselines.rows import standardise
 from stablepred.exceptions import ConvergenceWarning
 from stablepred.io.save import storable

@@ -1,7 +1,6 @@
 """Every method by name: this library's, those of the field, and what they are compared with."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import stablepred as sp
 from stablepred import baselines
 from stablepred.exceptions import InputError
 from stablepred.tables.encoder import TableEncoder
+from stablepred.tables.messages import nearest
 
 Make = Callable[[int], Any]  # seed -> unfitted estimator
 
@@ -83,19 +83,17 @@ def registered(*, numeric: bool) -> dict[str, Make]:
 
 def find_method(name: str, *, numeric: bool) -> str:
     """The name of a method for this kind of outcome; InputError with the nearest ones if none."""
-    known, others = registered(numeric=numeric), registered(numeric=not numeric)
+    known, kinds = registered(numeric=numeric), ("two classes", "a number")
     name = ALIASES.get(name, name) if numeric else name
     if name in known:
         return name
-    if name in others:
-        kinds = ("two classes", "a number")
+    if name in registered(numeric=not numeric):
         raise InputError(
             f"method {name!r} is for {kinds[not numeric]}, but the outcome is {kinds[numeric]}. "
             f"Choose among {', '.join(known)}."
         )
-    near = " or ".join(map(repr, get_close_matches(name, known, n=3, cutoff=0.6)))
-    meant = f"Did you mean {near}? " if near else ""
-    raise InputError(f"there is no method {name!r}. {meant}The methods are {', '.join(known)}.")
+    near = nearest(name, known)
+    raise InputError(f"there is no method {name!r}. {near}The methods are {', '.join(known)}.")
 
 
 def make_method(name: str, seed: int, *, numeric: bool) -> Any:

@@ -82,11 +82,11 @@ def encode_environments(
 
     With two classes ``y`` must vary in every environment.
     """
-    name = type(estimator).__name__
+    need = f"{type(estimator).__name__} needs several training environments, but"
     if environment is None:
         warn_user(
-            f"{name} needs several training environments, but fit was given no environment= "
-            "labels; all rows are taken as one environment, so that it is an ordinary fit.",
+            f"{need} fit was given no environment= labels; all rows are taken as one environment, "
+            "so that it is an ordinary fit.",
             StablepredWarning,
         )
         return np.zeros(len(x), dtype=np.intp)
@@ -94,8 +94,8 @@ def encode_environments(
     rows = np.bincount(code, weight > 0, minlength=len(known))
     if (rows > 0).sum() < 2:
         raise InputError(
-            f"{name} needs several training environments, but every row with a positive weight "
-            f"has the label {known[rows.argmax()]!r}. Pass the labels of two or more, or none."
+            f"{need} every row with a positive weight has the label {known[rows.argmax()]!r}. Pass "
+            "the labels of two or more, or none."
         )
     for k in np.flatnonzero(rows > 0):
         found = ""

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 from stablepred._parameters import Rule, optional
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
 from stablepred._validation import FloatArray
-from stablepred.baselines.balancer import RowBalancer
+from stablepred.baselines.base import RowBalancer
 from stablepred.baselines.rows import standardise
 from stablepred.exceptions import InputError
 from stablepred.io.save import storable

@@ -86,9 +86,9 @@ def deliverable_rows(
     *,
     target: str | None = None,
 ) -> int:
-    """How many rows a biased sample without replacement can have.
+    """How many rows a biased sample without replacement can have: those expected to be selected.
 
-    The number of rows expected to be selected: the sum of weight / largest weight.
+    This is the sum of weight / largest weight; the parameters are those of `biased_sample`.
     """
     share = _relative_weights(frame, outcome, features, check_rate(bias_rate), target)
     return int(share.sum() + 1e-9)
@@ -108,15 +108,14 @@ def _relative_weights(
         raise InputError("the table must be a pandas DataFrame with at least one row.")
     if repeated := frame.columns[frame.columns.duplicated()].unique().tolist():
         raise InputError(f"the table has repeated column names {repeated}; rename them.")
-    if not chosen:
-        raise InputError("features is empty; name at least one column that selection acts on.")
+    if not chosen or len({outcome, goal, *chosen}) < len({outcome, goal}) + len(chosen):
+        raise InputError(
+            f"features must name at least one column, each once and neither {outcome!r} nor "
+            f"{goal!r}, but are {chosen}."
+        )
     named = dict.fromkeys([outcome, goal, *chosen])
     if missing := [c for c in named if c not in frame.columns]:
         raise InputError(f"the table lacks {missing}; its columns are {list(frame.columns)}.")
-    if repeated := sorted({c for c in chosen if chosen.count(c) > 1}):
-        raise InputError(f"features {repeated} are named more than once.")
-    if both := [column for column in (outcome, goal) if column in chosen]:
-        raise InputError(f"{both[0]!r} cannot be both a selected feature and outcome or target.")
     for column in named:
         check_binary(frame[column], f"column {column!r}")
     agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)

@@ -214,8 +214,10 @@ class SyntheticWorld(World):
 
     def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Any, ...]:
         """``n`` rows of the selected population (see the notes above for why it is exact)."""
+        names = self.feature_names
         if self.shift == "v_given_s":
-            x = _stack(selected_law(self, rate).sample(n, rng), self.feature_names)
+            law = selected_law(self, rate)
+            x = _stack(law.extend({}, n, rng, law.names), names)
             return x, self._draw_outcomes(x, rng)
         if self.setting != "s_to_v":
             return draw_until(n, lambda size: self._hit(size, rate, rng))
@@ -228,8 +230,8 @@ class SyntheticWorld(World):
             y = self._draw_outcomes(x, rng)
             hit = self._targets(x, y) == drawn[TARGET]
             drawn = {name: column[hit] for name, column in drawn.items()}
-            drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
-            return _stack(drawn, self.feature_names), y[hit]
+            drawn = law.extend(drawn, int(hit.sum()), rng, names)
+            return _stack(drawn, names), y[hit]
 
         return draw_until(n, hit)
 

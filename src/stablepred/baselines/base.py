@@ -1,6 +1,6 @@
-"""Predictions of linear models, for two classes and for a number."""
+"""What baselines share: predictions of linear models, and weights given back to all rows."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,8 +9,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._parameters import check_parameters
-from stablepred._validation import FloatArray, validate
-from stablepred.baselines.minimax import Fit
+from stablepred._validation import (
+    FloatArray,
+    atomic,
+    check_sample_weight,
+    column_names,
+    validate,
+    warn_user,
+)
+from stablepred.baselines.rows import distinct_rows
+from stablepred.exceptions import ConstantFeatureWarning
 from stablepred.io import values
 from stablepred.io.save import save_method
 
@@ -25,12 +33,10 @@ class LinearModel(BaseEstimator):
     save = save_method
 
     def _score(self, X: ArrayLike) -> Any:
-        """The linear function of new rows."""
         check_is_fitted(self)
         return validate(self, X, reset=False) @ np.ravel(self.coef_) + vars(self)["intercept_"]
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the model is sound."""
         check_parameters(self)
         if values.is_fitted(self):
             shape = (1,) if is_classifier(self) else ()
@@ -60,12 +66,7 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The more probable class of each row."""
-        positive = self._score(X) > 0
-        return self.classes_[positive.astype(int)]
-
-    def _take(self, fit: Fit) -> None:
-        self.coef_, self.intercept_ = fit.coef[None], np.array([fit.intercept])
-        self.objective_, self.n_iter_, self.converged_ = fit[2:]
+        return self.classes_[(self._score(X) > 0).astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -81,3 +82,45 @@ class LinearRegressor(RegressorMixin, LinearModel):
     def predict(self, X: ArrayLike) -> FloatArray:
         """The predicted number of each row."""
         return np.asarray(self._score(X))
+
+
+class RowBalancer(BaseEstimator):
+    """A balancer is its parameters and ``_weigh``, the weights of rows with masses."""
+
+    weights_: FloatArray
+    objective_: float
+    n_iter_: int
+    converged_: bool
+    save = save_method
+
+    @atomic
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the weights of the rows of ``X``; ``y`` is accepted and ignored."""
+        x = validate(self, X, ensure_min_samples=3)
+        check_parameters(self)
+        mass, first, at = distinct_rows(self, check_sample_weight(sample_weight, x), x)
+        varying = (x[first] != x[first[0]]).any(axis=0)
+        if not varying.all():
+            names = ", ".join(np.array(column_names(self, x.shape[1]))[~varying])
+            warn_user(
+                f"features that are constant in the training rows are not balanced: {names}",
+                ConstantFeatureWarning,
+            )
+        w = self._weigh(x[first][:, varying], mass) if varying.any() else np.ones(len(mass))
+        self.weights_ = np.where(at < 0, 1.0, w[at])
+        return self
+
+    def _weigh(self, x: FloatArray, mass: FloatArray) -> FloatArray:
+        """Weights of distinct rows; their mean under the masses is one."""
+        raise NotImplementedError
+
+    @property
+    def sample_weight_(self) -> FloatArray:
+        """The weights, under the name that estimators use."""
+        return self.weights_
+
+    def check_stored(self) -> None:
+        check_parameters(self)
+        if values.is_fitted(self):
+            values.n_features(self)
+            values.numbers(self, "weights_", (None,), low=0.0)
