@@ -24,8 +24,6 @@ from stablepred.io.save import save_method
 
 
 class LinearModel(BaseEstimator):
-    """A linear function of the columns."""
-
     coef_: FloatArray
     objective_: float
     n_iter_: int
@@ -75,8 +73,6 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
 
 class LinearRegressor(RegressorMixin, LinearModel):
-    """A number that is linear in the columns."""
-
     intercept_: float
 
     def predict(self, X: ArrayLike) -> FloatArray:

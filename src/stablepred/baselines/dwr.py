@@ -108,7 +108,6 @@ def columns_apart(x: FloatArray, mass: FloatArray, order: int) -> tuple[FloatArr
 def _objective(
     omega: FloatArray, z: FloatArray, apart: NDArray[Any], mass: FloatArray, weight_l2: float
 ) -> tuple[float, FloatArray]:
-    """The loss and its gradient in omega."""
     total = mass @ omega**2
     w = omega**2 / total
     v = mass * w

@@ -77,7 +77,6 @@ SEVERAL = ("group_dro", "anchor")  # of use with several training environments o
 
 
 def registered(*, numeric: bool) -> dict[str, Make]:
-    """The methods for one kind of outcome."""
     return REGRESSORS if numeric else CLASSIFIERS
 
 

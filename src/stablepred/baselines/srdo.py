@@ -7,33 +7,22 @@ w = c / (1 - c), with c the probability of "permuted", predicted on folds left o
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils.validation import has_fit_parameter
 
-from stablepred._parameters import Rule, optional
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
 from stablepred._validation import FloatArray
 from stablepred.baselines.base import RowBalancer
 from stablepred.baselines.rows import standardise
-from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 
 LEAST_DRAWN = 2000  # rows with permuted columns, also where few distinct rows repeat often
 MOST_MULTIPLIED = 20
-
-
-def _check_classifier(name: str, value: Any) -> None:
-    if not (hasattr(value, "predict_proba") and has_fit_parameter(value, "sample_weight")):
-        raise InputError(
-            f"{name} must have predict_proba and take sample_weight in fit, but "
-            f"{type(value).__name__} does not."
-        )
 
 
 @storable
@@ -65,8 +54,6 @@ class SRDOBalancer(RowBalancer):
     >>> from stablepred.baselines import SRDOBalancer
     >>> model = BalancedRegressor(LinearRegression(), SRDOBalancer(random_state=0))
     """
-
-    rules: ClassVar[dict[str, Rule]] = {"classifier": optional(_check_classifier)}
 
     classifier: Any = None
     _: KW_ONLY

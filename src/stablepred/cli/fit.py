@@ -79,7 +79,6 @@ def fit(
 
 
 def _describe_columns(encoded: Any) -> None:
-    """Print what became of the columns."""
     outcome, share = encoded.target, f"{encoded.base_rate:.1%} of the rows"
     if hasattr(outcome, "positive"):
         what = f"{outcome.positive!r} is 1 ({share}), {outcome.negative!r} is 0"
@@ -97,7 +96,6 @@ def _describe_columns(encoded: Any) -> None:
 
 
 def _compare_held_out(encoded: Any, model: Any, cv: int) -> str:
-    """The cross-validated errors of the model and of its references."""
     from stablepred.evaluation.references import cross_validate
 
     k, own = model.references.n_classes, math.nan
@@ -114,7 +112,6 @@ def _compare_held_out(encoded: Any, model: Any, cv: int) -> str:
 
 
 def _describe_model(model: Any) -> None:
-    """Print what was found."""
     from stablepred.evaluation.facts import model_facts
     from stablepred.tables.messages import listed
 
@@ -136,7 +133,6 @@ def _describe_model(model: Any) -> None:
 
 
 def show_effects(effects: Any, *, balanced: bool = True) -> None:
-    """Print the largest effects, with their intervals and verdicts."""
     top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
     rows = [[r["feature"], *EFFECT.format(**r).split("|"), r["verdict"]] for _, r in top.iterrows()]
     how = "with the other features balanced" if balanced else "with nothing balanced"

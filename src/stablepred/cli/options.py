@@ -47,8 +47,6 @@ HELP = {
     "fit positive": "Value of the target to predict; by default the last one.",
     "fit cv": "Folds for the cross-validated error of the model; 0 skips it.",
     "fit skip_missing_target": "Leave out rows without an outcome.",
-    "report train": "Fit the references on this table, instead of using those stored with the "
-    "model.",
     "report output": "HTML file to write; - is standard output.",
     "reproduce names": "What to run; without a name, the list of studies is shown.",
     "reproduce seeds": "Number of seeds: 10, or 2 with --quick.",

@@ -13,7 +13,6 @@ def report(
     by: str | None = None,
     bins: str | None = None,
     min_rows: int = 30,
-    train: Path | None = None,
     output: Path = Path("report.html"),
     seed: int = 0,
     force: bool = False,
@@ -31,15 +30,8 @@ def report(
     require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
     fitted, found, kept = load_environments(model, tables, target, by, bins, min_rows, "a report")
-    trained = None if train is None else load_environments(model, [train], target)[1][0]
     with warnings_as_lines(), working("comparing environments"):
-        result = stability_report(
-            fitted.estimator,
-            found,
-            train=trained,
-            references=kept if train is None else None,
-            random_state=seed,
-        )
+        result = stability_report(fitted.estimator, found, references=kept, random_state=seed)
     with new_file(output) as temporary:
         result.to_html(temporary)
     say(result.verdict)

@@ -1,7 +1,6 @@
 """What commands print, on standard output and error, and how they end when something goes wrong."""
 
 import ast
-import errno
 import io
 import os
 import re
@@ -110,17 +109,12 @@ def guard(command: Callable[..., None]) -> Any:
 
 
 def describe(error: BaseException) -> str:
-    """What went wrong, and what to do about it."""
     from stablepred.exceptions import InputError
 
     if isinstance(error, KeyboardInterrupt):
         return "interrupted."
     if isinstance(error, InputError | options.UsageError):
         return str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "the disk is full; free some space and run it again."
-    if isinstance(error, PermissionError):
-        return f"no permission for {error.filename}; name another path."
     if isinstance(error, OSError):
         return f"{str(error).rstrip('.')}."
     if isinstance(error, MemoryError):
@@ -155,7 +149,6 @@ def in_options(message: str, estimator: Any = None) -> str:
 
 
 def parse_value(text: str) -> object:
-    """A Python literal, or else the text as a string."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

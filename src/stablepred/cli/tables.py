@@ -30,12 +30,10 @@ References = dict[str, dict[str, Any]]  # predictions by role, then by environme
 
 
 def make_estimator(method: Method, seed: int) -> Any:
-    """The method as ``compare`` knows it."""
     return CLASSIFIERS[method.replace("-", "_")](seed)
 
 
 def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
-    """Set parameters from strings ``name=value``."""
     known = sorted(estimator.get_params(deep=False).keys() - {"estimator"})
     for entry in settings:
         name, equals, text = (part.strip() for part in entry.partition("="))
@@ -65,7 +63,6 @@ def load_model(folder: Path) -> TableModel:
 
 
 def open_input(path: Path) -> TableFile:
-    """The table at a path, or on standard input."""
     if path == STANDARD:
         return open_table("standard input", sys.stdin.buffer)
     return open_table(path)
@@ -222,7 +219,6 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 def write_csv(frame: pd.DataFrame, path: Path | None, **options: Any) -> None:
-    """Write a frame, if there is a path."""
     if path is not None:
         with new_file(path) as temporary:
             frame.to_csv(temporary, **options)

@@ -31,7 +31,6 @@ def check_binary(X: Any) -> tuple[FloatArray, Names]:
 
 
 def check_weights(w: ArrayLike, n: int) -> FloatArray:
-    """Row weights as an (n,) array: finite, none negative, not all zero."""
     weights: FloatArray = np.asarray(w, dtype=np.float64)
     sound = weights.shape == (n,) and np.isfinite(weights).all()
     if not sound or weights.min() < 0 or weights.max() == 0:
@@ -44,7 +43,6 @@ def check_weights(w: ArrayLike, n: int) -> FloatArray:
 
 
 def check_integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
-    """``value`` as an int between ``low`` and ``high``, or an error that names it."""
     if not isinstance(value, Real) or isinstance(value, bool) or value % 1 != 0:
         raise InputError(f"{name} must be an integer, but is {value!r}.")
     if value < low or (high is not None and value > high):

@@ -30,6 +30,12 @@ Results = dict[str, Any]  # as ``cv_results_``
 # Balancing weights with a smaller effective share than this have collapsed onto few rows.
 SMALL_SHARE = 0.05
 
+DOUBTS: dict[str, tuple[type[Warning], str]] = {
+    "constant": (ConstantPredictionWarning, "towards less penalty"),
+    "collapsed": (DegenerateWeightsWarning, "towards larger weight_l2"),
+    "uninformative": (StablepredWarning, "or try a balanced estimator"),
+}
+
 
 class CandidateSearch(GridSearchCV):
     """``GridSearchCV`` that fits on one thread and tells its scorer which rows are held out."""
@@ -182,23 +188,19 @@ class EnvironmentScorer:
 
 def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
-    category: type[Warning] = StablepredWarning
-    if chosen["constant"]:
-        category, advice = ConstantPredictionWarning, "towards less penalty"
-        found = "predicts (nearly) the same probability for every row"
-    elif chosen["collapsed"]:
-        category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
-        found = "has balancing weights that collapsed onto few rows"
-    elif chosen["uninformative"]:
-        advice = "or try a balanced estimator"
-        found = (
-            f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
-            f" no better than a constant predictor ({constant_error:.3g})"
+    doubts = {
+        "constant": "predicts (nearly) the same probability for every row",
+        "collapsed": "has balancing weights that collapsed onto few rows",
+        "uninformative": f"has an average error of {chosen['average_error']:.3g} in the validation "
+        f"environments, no better than a constant predictor ({constant_error:.3g})",
+    }
+    if mark := next((mark for mark in doubts if chosen[mark]), None):
+        category, advice = DOUBTS[mark]
+        warn_user(
+            f"the chosen candidate {chosen['params']} {doubts[mark]}: no better one was left. "
+            f"Widen the grid, {advice}.",
+            category,
         )
-    else:
-        return
-    start = f"the chosen candidate {chosen['params']} {found}: no better one was left."
-    warn_user(f"{start} Widen the grid, {advice}.", category)
 
 
 def predict_mean(model: Any, X: Any) -> FloatArray:
@@ -215,7 +217,6 @@ def predict_mean(model: Any, X: Any) -> FloatArray:
 
 
 def effective_share(model: Any) -> float:
-    """Effective share of the balancing weights, wherever in the model they are; NaN if nowhere."""
     while model is not None:
         if (report := getattr(model, "balance_report_", None)) is not None:
             return float(report.effective_share)

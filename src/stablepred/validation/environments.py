@@ -36,7 +36,6 @@ LEAST_SHARE = 0.3
 
 
 def check_rates(rates: Sequence[float]) -> None:
-    """Raise unless there are two rates or more, all inside (0, 1)."""
     if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
         raise InputError(
             f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
@@ -129,7 +128,6 @@ def resampling_weights(
 
 
 def score(errors: FloatArray, stability_weight: float) -> FloatArray:
-    """Average_Error + lambda * Stability_Error over the last axis (environments)."""
     return np.asarray(errors.mean(axis=-1) + stability_weight * errors.std(axis=-1, ddof=1))
 
 
@@ -142,7 +140,6 @@ def criterion_value(
 
 
 def is_constant(probability: FloatArray, target: FloatArray) -> bool:
-    """Whether predictions are (nearly) the same for every row."""
     return bool(np.std(probability) <= CONSTANT_SPREAD * np.std(target))
 
 
@@ -191,7 +188,6 @@ def column_values(
 
 
 def by_content(x: FloatArray) -> IndexArray:
-    """Columns sorted by what is in them."""
     return np.array(sorted(range(x.shape[1]), key=lambda j: x[:, j].tobytes()), dtype=np.intp)
 
 

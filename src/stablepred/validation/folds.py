@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils._indexing import _get_column_indices
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred._validation import check_sample_weight, check_two_classes, read_labels, warn_user
+from stablepred._validation import check_sample_weight, read_labels, warn_user
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.preprocessing import Dichotomizer
@@ -56,7 +56,8 @@ class Rows:
         *,
         number: bool = False,
     ) -> "Rows":
-        """Check the training table."""
+        from stablepred.models.entry import encode_outcome  # it imports this package
+
         array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False, y_numeric=number)
         weight = check_sample_weight(sample_weight, array)
         if environment is not None:
@@ -68,20 +69,11 @@ class Rows:
             target = labels.astype(np.float64)
             side = (target > np.median(target[weight > 0])).astype(np.float64)
             return cls(X, labels, target, side, given, environment)
-        check_classification_targets(labels)
-        classes = np.unique(labels)
-        if len(classes) > 2:
-            raise InputError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(labels)}."
-            )
-        check_two_classes(np.unique(labels[weight > 0]))
-        target = (labels == classes[1]).astype(np.float64)
+        target = encode_outcome(SimpleNamespace(), labels, weight)
         return cls(X, labels, target, target, given, environment)
 
     @property
     def present(self) -> IndexArray:
-        """Indices of the rows with a positive weight."""
         return np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight > 0)
 
     @property

@@ -26,17 +26,17 @@ class StableSearchCV(GridSearchCV):
     """Grid or random search for the candidate with the smallest error across environments.
 
     Every candidate is fitted on training folds. In the held-out rows the noisy features are made
-    to agree with the outcome at rates .1 ... .9, which gives one validation environment per rate.
-    The candidate with the smallest
+    to agree with the outcome at rates .1 ... .9, one validation environment each, and the candidate
+    with the smallest
 
         Average_Error + stability_weight * Stability_Error        (RMSE; paper, eqs. 1-2)
 
-    over those environments is chosen. Candidates that predict a constant, that are no better than a
-    constant on average, or whose balancing weights collapsed are marked, and chosen only if nothing
-    else is left, with a warning. Columns that are not 0/1 are cut at their mean to decide whether
-    they agree with the outcome; a value that has to change sides is drawn from the other side.
-    Columns of text or with missing values stay as they are, with a warning. Of a regressor's
-    outcome it counts whether it is above the median.
+    over them is chosen. Candidates that predict a constant, that are no better than a constant on
+    average, or whose balancing weights collapsed are marked, and chosen only if nothing else is
+    left, with a warning. Columns that are not 0/1 are cut at their mean to decide whether they
+    agree; a value that has to change sides is drawn from the other side. Columns of text or with
+    missing values stay as they are, with a warning. Of a regressor's outcome it counts whether it
+    is above the median.
 
     Parameters
     ----------
@@ -57,14 +57,13 @@ class StableSearchCV(GridSearchCV):
     stability_weight : float, default=5.0
         Lambda in the sum above.
     validation : {"redraw", "resample"}, default="redraw"
-        How the noisy features are made to agree with the outcome: their columns are redrawn
-        together, or the rows are reweighted (the paper's non-random resampling).
+        Whether the noisy columns are redrawn together, or the rows are reweighted (the paper's
+        non-random resampling).
     rates : sequence of float, default=.1, .2 ... .9
         One environment each: the share of rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
-        Validation environments of your own, with the columns of X, to use instead of generated
-        ones. Never pass the environments in which the result is tested. Every candidate is then
-        fitted once, on all of X.
+        Validation environments of your own, with the columns of X, instead of generated ones;
+        never those in which the result is tested. Every candidate is then fitted once, on all of X.
     noisy_features : sequence of names, indices or booleans, or None, default=None
         The features to change; None means those that `StableFeatureSelector` does not find stable.
     cv : int or splitter, default=5
@@ -160,9 +159,17 @@ class StableSearchCV(GridSearchCV):
             are those in the environment left out; ``cv``, ``rates``, ``validation`` and
             ``noisy_features`` are not used then.
         """
-        self._check_parameters()
-        seed = root_seed(self.random_state)
+        self._validate_params()
         number = is_regressor(self.estimator)
+        if not number and not hasattr(self.estimator, "predict_proba"):
+            raise InputError(
+                f"{type(self.estimator).__name__} has no predict_proba, which the errors need. "
+                "Choose a classifier that predicts probabilities."
+            )
+        if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
+            raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
+        check_rates(self.rates)
+        seed = root_seed(self.random_state)
         whole = folds.Rows.read(X, y, sample_weight, environment, number=number)
         rows = whole.take(whole.present)
         noisy, names, parts = self._make_folds(whole, rows, seed)
@@ -185,15 +192,7 @@ class StableSearchCV(GridSearchCV):
         unchanged = ", ".join(f"{name!r} ({why})" for name, why in obstacles if why)
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
-            weights = candidates.fit_arguments(search.estimator, rows.weight)
-            try:
-                search.fit(rows.X, rows.y, **weights)
-            except InputError as error:
-                if not unchanged:
-                    raise
-                raise InputError(
-                    f"{error} Does the estimator take text, NaN and infinity? X has {unchanged}."
-                ) from error
+            search.fit(rows.X, rows.y, **candidates.fit_arguments(search.estimator, rows.weight))
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
         search.best_index_ = best = int(results["rank_test_score"].argmin())
@@ -229,17 +228,6 @@ class StableSearchCV(GridSearchCV):
             )
         self.best_estimator_.save(path)
 
-    def _check_parameters(self) -> None:
-        self._validate_params()
-        if not is_regressor(self.estimator) and not hasattr(self.estimator, "predict_proba"):
-            raise InputError(
-                f"{type(self.estimator).__name__} has no predict_proba, which the errors need. "
-                "Choose a classifier that predicts probabilities."
-            )
-        if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
-            raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
-        check_rates(self.rates)
-
     def _make_folds(
         self, whole: folds.Rows, rows: folds.Rows, seed: int
     ) -> tuple[Any, list[str], list[folds.Fold]]:
@@ -252,9 +240,8 @@ class StableSearchCV(GridSearchCV):
                 )
             return None, *folds.leave_environments_out(rows)
         if self.environments is not None:
-            names, fold = folds.use_environments(
-                self.environments, rows, is_regressor(self.estimator)
-            )
+            number = is_regressor(self.estimator)
+            names, fold = folds.use_environments(self.environments, rows, number)
             if self.criterion == "score" and len(names) < 2:
                 raise InputError(
                     "criterion='score' compares environments, but environments= has a single one. "

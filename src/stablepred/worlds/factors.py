@@ -168,10 +168,10 @@ def elimination_order(
 # --- the selected worlds of section 6.2 as products of small tables ---
 #
 # Features are signs of Gaussian variables, or thresholds of sums of two of them. A Gaussian is
-# written as sign and magnitude; given all of them the rest is independent. Magnitudes are only
-# integrated over, and every integrand is smooth in them: they take the values of a Gauss quadrature
-# for the half-normal law. With 10 nodes the law of all features at p = 10 is within 1e-9 (total
-# variation) of the one with 26, or 1e-7 where the noise is read as a variance.
+# written as sign and magnitude; magnitudes are only integrated over, and every integrand is smooth
+# in them: they take the values of a Gauss quadrature for the half-normal law. With 10 nodes the law
+# of all features at p = 10 is within 1e-9 (total variation) of the one with 26, or 1e-7 where the
+# noise is read as a variance.
 
 
 def selected_law(world: "SyntheticWorld", rate: float, nodes: int = NODES) -> FactorGraph:

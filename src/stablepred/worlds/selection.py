@@ -57,9 +57,8 @@ def biased_sample(
         Rows keep their labels: ``frame.drop(index=environment.X.index)`` has those that are left.
         A table that cannot deliver n rows (see `deliverable_rows`) is refused.
     """
-    rate = check_rate(bias_rate)
+    rate, n = check_rate(bias_rate), check_rows(n)
     share = _relative_weights(frame, outcome, features, rate, target)
-    n = check_rows(n)
     rng = numpy_generator(root_seed(random_state), "biased_sample", n, rate)
     if replace:
         rows = rng.choice(len(share), size=n, p=share / share.sum())
@@ -101,7 +100,6 @@ def _relative_weights(
     rate: float,
     target: str | None,
 ) -> FloatArray:
-    """Weight of every row divided by the largest one, once the columns named are checked."""
     chosen = [features] if isinstance(features, str) else list(features)
     goal = outcome if target is None else target
     if not isinstance(frame, pd.DataFrame) or len(frame) == 0:
