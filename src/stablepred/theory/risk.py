@@ -17,8 +17,7 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from stablepred._parameters import between
 from stablepred.exceptions import InputError
-from stablepred.theory import checks
-from stablepred.theory.checks import check_bound, check_integer
+from stablepred.theory.checks import check_binary, check_bound, check_integer, check_weights
 from stablepred.theory.patterns import joint_imbalance
 
 
@@ -142,7 +141,7 @@ def rademacher_term(
     widths = [p, *(check_integer(width, "every entry of hidden", 1) for width in hidden)]
     network = check_bound(network_bound, "network_bound")
     biases = [check_bound(bias, "every entry of bias_bounds") for bias in several]
-    reach = _beta_reach(p, widths[1:], beta_l2_bound, beta_l1_bound)
+    reach = _beta_reach(p, hidden, beta_l2_bound, beta_l1_bound)
     pairs = zip(biases, widths, strict=False)
     layers = (math.sqrt((network + b**2) * (d + 1)) for b, d in pairs)  # B_k sqrt(l_{k-1})
     return 2.0 ** (len(hidden) + 3) * math.sqrt(2 * math.log(2 * p) / n) * reach * math.prod(layers)
@@ -227,12 +226,12 @@ def _sample(
     """n, p and the sum of |epsilon_x|: as given, else from X and the weights."""
     p = getattr(model, "n_features_in_", p)
     if X is not None:
-        x, _ = checks.check_binary(X)
+        x, _ = check_binary(X)
         if p not in (None, x.shape[1]):
             raise InputError(f"X has {x.shape[1]} features, but {p} were expected.")
         ones = np.ones(len(x))
-        c = checks.check_weights(ones if sample_weight is None else sample_weight, len(x))
-        w = checks.check_weights(getattr(model, "sample_weight_", ones), len(x))
+        c = check_weights(ones if sample_weight is None else sample_weight, len(x))
+        w = check_weights(getattr(model, "sample_weight_", ones), len(x))
         n, p = np.count_nonzero(c) if n is None else n, x.shape[1]
         epsilon = joint_imbalance(x, c * w).total if epsilon is None else epsilon
     if n is None or p is None or epsilon is None:
