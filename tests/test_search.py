@@ -265,7 +265,7 @@ def test_other_columns_need_not_be_numbers():
         found = search(Named(), {"columns": ["stable"]}, noisy_features=None).fit(table, Y)
     expected = search(OnColumns(), {"columns": ["stable"]}, noisy_features=None).fit(X, Y)
     same_results(found, expected)
-    with pytest.raises(InputError, match="'city' must be numeric"):
+    with pytest.raises(InputError, match="'city': not numeric"):
         search(Named(), {"columns": ["all"]}, noisy_features=["city"]).fit(table, Y)
 
 
@@ -438,7 +438,6 @@ def test_training_environments_are_left_out_in_turn():
     [
         (["a"] * 600, {}, "every row has the environment 'a'"),
         ([None] + ["a"] * 599, {}, "missing labels"),
-        (np.where(Y == 1, "a", "b"), {}, "without the environment 'a' .* one class"),
         (["a", "b"] * 300, {"environments": [TRAIN, TRAIN]}, "Pass one of them"),
     ],
 )

@@ -207,13 +207,7 @@ def predict_mean(model: Any, X: Any) -> FloatArray:
     """Predict a number, or the probability of the positive class, the last one in sorted order."""
     if is_regressor(model):
         return np.asarray(model.predict(X), dtype=np.float64)
-    probability = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if probability.ndim != 2 or probability.shape[1] != 2:
-        raise InputError(
-            "predict_proba must give two columns, one per class, but gave shape "
-            f"{probability.shape}. Were both classes in every training fold?"
-        )
-    return probability[:, 1]
+    return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
 
 
 def effective_share(model: Any) -> float:

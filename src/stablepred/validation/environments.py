@@ -171,17 +171,10 @@ def column_values(
     columns = np.empty((len(X), len(positions)))
     for values, j in zip(columns.T, positions, strict=True):
         column = _safe_indexing(X, int(j), axis=1)
-        obstacle = find_obstacle(column)
-        if obstacle == NOT_NUMERIC:
+        if obstacle := find_obstacle(column):
             raise InputError(
-                f"feature {names[j]!r} must be numeric to make environments from it, but is "
-                f"{getattr(column, 'dtype', type(column))}. Encode it first, or leave it out of "
-                "the features to change."
-            )
-        if obstacle:
-            raise InputError(
-                f"Input X contains NaN or infinity: feature {names[j]!r} has {obstacle}. "
-                "Fill them first, or leave it out of the features to change."
+                f"feature {names[j]!r}: {obstacle}, so that no environment can be made from it. "
+                "Encode or fill it first, or leave it out of the features to change."
             )
         values[:] = np.asarray(column, dtype=np.float64)
     return columns

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
@@ -56,8 +56,8 @@ class Environment:
                 f"X and y of {name} have different row labels. Align them (y = y.loc[X.index]), or "
                 "pass y.to_numpy() if they already match by position."
             )
-        columns = {c: _as_numbers(X[c], f"feature {c!r} of {name}").dtype for c in X.columns}
-        object.__setattr__(self, "y", _as_numbers(pd.Series(values), f"the outcome y of {name}"))
+        columns = {c: as_numbers(X[c], f"feature {c!r} of {name}").dtype for c in X.columns}
+        object.__setattr__(self, "y", as_numbers(pd.Series(values), f"the outcome y of {name}"))
         object.__setattr__(self, "X", X.astype(columns))
         object.__setattr__(self, "name", str(self.name))
 
@@ -143,27 +143,17 @@ def take_columns(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return X[names]
 
 
-def _as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
+def as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
     """The values as integers where all are 0/1, else as finite numbers in double precision."""
-    found = _find_other(column, what)
-    if found and not (is_numeric_dtype(column) or is_bool_dtype(column)):
+    if missing := int(column.isna().sum()):
+        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
+    other = column[~column.isin([0, 1])]
+    if other.empty:
+        return column.to_numpy(dtype=np.int64)
+    if not is_numeric_dtype(column):
+        found = other.unique()[:3].tolist()
         raise InputError(f"{what} must be numbers, but has other values (e.g. {found}); encode it.")
     values: npt.NDArray[Any] = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"{what} has infinite values; drop or replace them.")
-    return values.astype(np.int64) if ((values == 0) | (values == 1)).all() else values
-
-
-def check_binary(column: pd.Series, what: str) -> None:
-    if found := _find_other(column, what):
-        raise InputError(
-            f"{what} must be 0/1, but has other values (e.g. {found}). "
-            "Apply a Dichotomizer first, or recode the column."
-        )
-
-
-def _find_other(column: pd.Series, what: str) -> list[Any]:
-    """The first values that are not 0/1; missing ones are refused."""
-    if missing := int(column.isna().sum()):
-        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
-    return column[~column.isin([0, 1])].unique()[:3].tolist()
+    return values

@@ -10,7 +10,7 @@ import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, FloatArray, check_binary, check_rows
+from stablepred.worlds.environment import Environment, FloatArray, as_numbers, check_rows
 from stablepred.worlds.synthetic import check_rate
 
 
@@ -115,7 +115,10 @@ def _relative_weights(
     if missing := [c for c in named if c not in frame.columns]:
         raise InputError(f"the table lacks {missing}; its columns are {list(frame.columns)}.")
     for column in named:
-        check_binary(frame[column], f"column {column!r}")
+        if as_numbers(frame[column], f"column {column!r}").dtype != np.int64:
+            raise InputError(
+                f"column {column!r} must be 0/1. Apply a Dichotomizer first, or recode the column."
+            )
     agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
     count = agree.sum(axis=1)
     log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)
