@@ -30,12 +30,10 @@ def lr_cv(seed: int) -> GridSearchCV:
     )
 
 
-def _weighted_lr(balancer: Any) -> Any:
+def _weigh(balancer: Any, *, numeric: bool) -> Any:
+    if numeric:
+        return sp.BalancedRegressor(LinearRegression(), balancer)
     return sp.BalancedClassifier(LogisticRegression(max_iter=1000), balancer)
-
-
-def _weighted_ols(balancer: Any) -> Any:
-    return sp.BalancedRegressor(LinearRegression(), balancer)
 
 
 CLASSIFIERS: dict[str, Make] = {
@@ -50,8 +48,8 @@ CLASSIFIERS: dict[str, Make] = {
     "dlr": lambda seed: sp.DLRClassifier(random_state=seed),
     "gbr_paper": lambda seed: sp.GBRClassifier.from_paper(random_state=seed),
     "dgbr_paper": lambda seed: sp.DGBRClassifier.from_paper(random_state=seed),
-    "dwr": lambda seed: _weighted_lr(baselines.DWRBalancer()),
-    "srdo": lambda seed: _weighted_lr(baselines.SRDOBalancer(random_state=seed)),
+    "dwr": lambda seed: _weigh(baselines.DWRBalancer(), numeric=False),
+    "srdo": lambda seed: _weigh(baselines.SRDOBalancer(random_state=seed), numeric=False),
     "dro_chi2": lambda seed: baselines.DROClassifier("chi2"),
     "dro_cvar": lambda seed: baselines.DROClassifier("cvar"),
     "dro_kl": lambda seed: baselines.DROClassifier("kl"),
@@ -63,9 +61,9 @@ REGRESSORS: dict[str, Make] = {
     "lasso": lambda seed: LassoCV(cv=5, random_state=seed),
     "boosting": lambda seed: HistGradientBoostingRegressor(random_state=seed),
     "stable": lambda seed: sp.StableRegressor(random_state=seed),
-    "gbr": lambda seed: _weighted_ols(sp.GlobalBalancer(random_state=seed)),
-    "dwr": lambda seed: _weighted_ols(baselines.DWRBalancer()),
-    "srdo": lambda seed: _weighted_ols(baselines.SRDOBalancer(random_state=seed)),
+    "gbr": lambda seed: _weigh(sp.GlobalBalancer(random_state=seed), numeric=True),
+    "dwr": lambda seed: _weigh(baselines.DWRBalancer(), numeric=True),
+    "srdo": lambda seed: _weigh(baselines.SRDOBalancer(random_state=seed), numeric=True),
     "dro_chi2": lambda seed: baselines.DRORegressor("chi2"),
     "dro_cvar": lambda seed: baselines.DRORegressor("cvar"),
     "dro_kl": lambda seed: baselines.DRORegressor("kl"),

@@ -15,9 +15,8 @@ import numpy as np
 from scipy.optimize import OptimizeResult, brentq, minimize
 from scipy.special import expit
 
-from stablepred._validation import FloatArray, warn_user
-from stablepred.baselines.rows import IntArray, Rows, standardise
-from stablepred.exceptions import ConvergenceWarning
+from stablepred._validation import FloatArray
+from stablepred.baselines.rows import IntArray, Rows, standardise, warn_unless_converged
 
 LBFGS = {"maxcor": 30, "maxls": 50, "maxfun": 10**9}
 WARM_UP = 20  # iterations
@@ -174,13 +173,8 @@ def fit_worst_case(
         gap = float(exact - centre @ units)
         converged = gap <= GAP * (1 + abs(exact)) and found.status != 1
         pull /= 4
-    if not converged:
-        warn_user(
-            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations. "
-            "Raise max_iter, or raise l2.",
-            ConvergenceWarning,
-        )
     estimator.objective_ = float(exact + estimator.l2 * theta[1:] @ theta[1:])
     estimator.n_iter_, estimator.converged_ = n_iter, converged
+    warn_unless_converged(estimator, "raise l2")
     coef = theta[1:] / scale
     return coef, float(theta[0] - mean @ coef)

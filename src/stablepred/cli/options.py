@@ -17,8 +17,7 @@ HELP = {
     "model": "Folder that 'stablepred fit' wrote.",
     "target": "Outcome column, if its name differs from that in training.",
     "by": "Column whose values are the environments; numbers are cut into bins.",
-    "bins": "Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
-    "without them quartiles.",
+    "bins": "Edges for a numeric --by column, as 20,30,40 for [20, 30) and so on; else quartiles.",
     "min_rows": "With --by, leave out environments with fewer rows.",
     "drop": "Column to leave out; may be repeated, or several separated by commas.",
     "settings": "A parameter of the method, for example --set max_iter=200; may be repeated.",
@@ -37,8 +36,7 @@ HELP = {
     "demo test_rows": "Rows of each test environment.",
     "demo seed": "Seed of data and methods.",
     "demo output": "Folder for the table, the figure and the report.",
-    "evaluate max_stability": "Exit code 1 if Stability_Error is larger, or if the model is no "
-    "better on average than a constant, which is always stable.",
+    "evaluate max_stability": "Exit code 1 above it, or if the model is no better than a constant.",
     "fit target": "Outcome column: two values; with stable, also several classes or a number.",
     "fit output": "Folder for the model.",
     "fit method": "stable leaves out what cannot be relied on; gbr and dgbr are the paper's "

@@ -22,10 +22,6 @@ from rich.text import Text
 
 from stablepred.cli import options
 
-FAILED_CHECK = 1
-BAD_INPUT = 2
-BROKEN_PIPE = 141
-
 # Parameters of functions for tables that are options here, and a value as Python writes it.
 OPTIONS = ("drop", "positive", "target", "by", "force", "skip_missing_target")
 TEXT = r"'[^']*'|\"[^\"]*\""
@@ -96,9 +92,9 @@ def guard(command: Callable[..., None]) -> Any:
             print(f"error: {in_options(describe(error))}", file=sys.stderr)
             failed = True
         if failed:  # not above, where the error would stay alive with all that its frames hold
-            raise typer.Exit(BAD_INPUT)
+            raise typer.Exit(2)
         if isinstance(sys.stdout, NoReader):
-            raise typer.Exit(BROKEN_PIPE)
+            raise typer.Exit(141)
 
     debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=bool)
     taken = [*signature(command).parameters.values(), debug]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array
 
+from stablepred._parameters import at_least
 from stablepred.exceptions import InputError
 
 FloatArray = NDArray[np.float64]
@@ -57,7 +58,6 @@ def check_feature_count(p: Any) -> int:
 
 
 def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
-    if not isinstance(value, Real) or not value >= 0 or (finite and value == np.inf):
-        kind = "a finite number" if finite else "a number"
-        raise InputError(f"{name} must be {kind} of at least 0, but is {value!r}.")
+    if finite or value != np.inf:
+        at_least(0)(name, value)
     return float(value)

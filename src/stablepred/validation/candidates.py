@@ -7,7 +7,6 @@ from traceback import format_exc
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
@@ -112,13 +111,6 @@ def prepare(value: Any, seed: int) -> Any:
         if (kind := name.split("__")[-1]) in own and (chosen is None or kind == "checkpoint")
     }
     return model.set_params(**changes)
-
-
-def fit_arguments(model: Any, weight: FloatArray | None) -> dict[str, Any]:
-    """Name the weights for fit; without metadata routing they are for a pipeline's last step."""
-    named = isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]
-    prefix = f"{model.steps[-1][0]}__" if named else ""
-    return {} if weight is None else {f"{prefix}sample_weight": weight}
 
 
 @dataclass(frozen=True)

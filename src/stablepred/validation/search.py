@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Self
 
 from joblib import parallel_config
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import is_regressor
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -187,12 +189,16 @@ class StableSearchCV(GridSearchCV):
             verbose=self.verbose,
         )
         search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
+        # Without metadata routing, weights are for the last step of a pipeline.
+        named = isinstance(self.estimator, Pipeline) and not get_config()["enable_metadata_routing"]
+        name = f"{self.estimator.steps[-1][0]}__sample_weight" if named else "sample_weight"
+        weights = {} if rows.weight is None else {name: rows.weight}
         judged = noisy is not None and self.noisy_features is None
         obstacles = zip(rows.names, folds.find_obstacles(rows) if judged else [], strict=False)
         unchanged = ", ".join(f"{name!r} ({why})" for name, why in obstacles if why)
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
-            search.fit(rows.X, rows.y, **candidates.fit_arguments(search.estimator, rows.weight))
+            search.fit(rows.X, rows.y, **weights)
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
         search.best_index_ = best = int(results["rank_test_score"].argmin())
