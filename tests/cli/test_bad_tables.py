@@ -412,7 +412,6 @@ def test_an_error_that_should_not_happen_is_one_line_too(run, place, monkeypatch
         ("fit", "table.csv", "--target", "y"),
         ("fit", "table.csv", *FIT, "--method", "magic", "-o", "model"),
         ("fit", "table.csv", *FIT, "--seed", "much", "-o", "model"),
-        ("fit", "table.csv", *FIT, "--cv", 1, "-o", "model"),
         ("evaluate", "model"),
         ("conjure",),
     ],

@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._parameters import check_parameters
@@ -20,6 +20,7 @@ from stablepred._validation import (
 from stablepred.baselines.rows import distinct_rows
 from stablepred.exceptions import ConstantFeatureWarning
 from stablepred.io import values
+from stablepred.io.objects import check_sklearn_model
 from stablepred.io.save import save_method
 
 
@@ -29,22 +30,16 @@ class LinearModel(BaseEstimator):
     n_iter_: int
     converged_: bool
     save = save_method
+    _validate_params = check_parameters
 
     def _score(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
         return validate(self, X, reset=False) @ np.ravel(self.coef_) + vars(self)["intercept_"]
 
     def check_stored(self) -> None:
-        check_parameters(self)
-        if values.is_fitted(self):
-            shape = (1,) if is_classifier(self) else ()
-            if shape and len(values.labels(self)) != 2:
-                raise ValueError("classes_ must be two labels")
-            coef = values.numbers(self, "coef_", (*shape, values.n_features(self)))
-            offset = np.asarray(values.attribute(self, "intercept_"))
-            if offset.shape != shape:
-                raise ValueError(f"intercept_ must have shape {shape}, but has {offset.shape}")
-            values.check_finite_sums("coef_", coef, offset)
+        check_sklearn_model(self)
+        if len(getattr(self, "classes_", (0, 1))) != 2:
+            raise ValueError("classes_ must be two labels")
 
 
 class LinearClassifier(ClassifierMixin, LinearModel):

@@ -46,8 +46,6 @@ def fit(
             f"--method {method} learns from one environment; --by is for stable. Leave the column "
             f"out with --drop {shlex.quote(by)}, or use --method stable."
         )
-    if cv == 1:
-        raise options.UsageError("--cv 1 leaves no rows to fit on; use 2 or more folds, or 0.")
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
     check_model_folder(output, force=force)

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 from sklearn.utils import _safe_indexing
 
+from stablepred._validation import BoolArray, FloatArray
 from stablepred.exceptions import InputError
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 IndexArray = NDArray[np.intp]
 
 RATES = tuple(round(0.1 * k, 1) for k in range(1, 10))

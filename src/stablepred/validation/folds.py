@@ -2,14 +2,13 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
 from functools import partial
 from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils._indexing import _get_column_indices
@@ -35,8 +34,7 @@ from stablepred.validation.environments import (
 Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray, FloatArray]]]
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Rows to train on; features are an array or a pandas frame, and left to the estimator."""
 
     X: Any
@@ -45,32 +43,6 @@ class Rows:
     side: FloatArray  # the 0/1 that noisy features agree with: of a number, above the median or not
     weight: FloatArray | None = None
     environment: NDArray[Any] | None = None
-
-    @classmethod
-    def read(
-        cls,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        environment: ArrayLike | None,
-        *,
-        number: bool = False,
-    ) -> "Rows":
-        from stablepred.models.entry import encode_outcome  # it imports this package
-
-        array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False, y_numeric=number)
-        weight = check_sample_weight(sample_weight, array)
-        if environment is not None:
-            codes, names = read_labels(environment, "environment", len(labels))
-            environment = np.array(names)[codes]
-        X = as_frame(X) if hasattr(X, "columns") else array
-        given = None if sample_weight is None else weight
-        if number:
-            target = labels.astype(np.float64)
-            side = (target > np.median(target[weight > 0])).astype(np.float64)
-            return cls(X, labels, target, side, given, environment)
-        target = encode_outcome(SimpleNamespace(), labels, weight)
-        return cls(X, labels, target, target, given, environment)
 
     @property
     def present(self) -> IndexArray:
@@ -82,8 +54,7 @@ class Rows:
         return list(getattr(self.X, "columns", [f"x{j}" for j in range(self.X.shape[1])]))
 
     def take(self, rows: IndexArray) -> "Rows":
-        columns = (getattr(self, field.name) for field in fields(self))
-        return Rows(*(None if one is None else _safe_indexing(one, rows) for one in columns))
+        return Rows(*(None if one is None else _safe_indexing(one, rows) for one in self))
 
 
 class Fold(NamedTuple):
@@ -92,6 +63,24 @@ class Fold(NamedTuple):
     train: IndexArray
     test: IndexArray
     environments: Environments
+
+
+def read_rows(X: Any, y: Any, sample_weight: Any, environment: Any, *, number: bool) -> Rows:
+    """Check the training table; rows of weight zero are in it."""
+    from stablepred.models.entry import encode_outcome  # it imports this package
+
+    array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False, y_numeric=number)
+    weight = check_sample_weight(sample_weight, array)
+    if environment is not None:
+        codes, names = read_labels(environment, "environment", len(labels))
+        environment = np.array(names)[codes]
+    if number:
+        target = labels.astype(np.float64)
+        side = (target > np.median(target[weight > 0])).astype(np.float64)
+    else:
+        target = side = encode_outcome(SimpleNamespace(), labels, weight)
+    X = as_frame(X) if hasattr(X, "columns") else array
+    return Rows(X, labels, target, side, None if sample_weight is None else weight, environment)
 
 
 def make_folds(
@@ -197,19 +186,21 @@ def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
     return float(np.sqrt(squares / totals).mean())
 
 
-def find_obstacles(rows: Rows) -> list[str]:
-    """Why no environment can be made from a feature, or nothing, for each of them."""
-    return [find_obstacle(_safe_indexing(rows.X, j, axis=1)) for j in range(len(rows.names))]
-
-
 def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
     """Find the features that vary and that the library's screen does not call stable.
 
-    Those from which no environment can be made are left out.
+    Those from which no environment can be made are left out, with a warning.
     """
     from stablepred.models.stable import StableFeatureSelector  # it imports this package
 
-    usable = np.flatnonzero([not obstacle for obstacle in find_obstacles(rows)])
+    obstacles = [find_obstacle(_safe_indexing(rows.X, j, axis=1)) for j in range(len(rows.names))]
+    named = zip(rows.names, obstacles, strict=True)
+    if unchanged := ", ".join(f"{name!r} ({why})" for name, why in named if why):
+        warn_user(
+            f"no environment can be made from {unchanged}: the same in all of them.",
+            StablepredWarning,
+        )
+    usable = np.flatnonzero([not why for why in obstacles])
     x = column_values(rows.X, usable, rows.names)
     order = by_content(x)  # so that the verdict does not depend on the columns' order
     judge = StableFeatureSelector(random_state=child_seed(seed, "noisy"))

@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState, root_seed
-from stablepred._validation import atomic, warn_user
-from stablepred.exceptions import InputError, StablepredWarning
+from stablepred._validation import atomic
+from stablepred.exceptions import InputError
 from stablepred.validation import candidates, folds
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, check_rates, is_constant
 
@@ -172,7 +172,7 @@ class StableSearchCV(GridSearchCV):
             raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
         check_rates(self.rates)
         seed = root_seed(self.random_state)
-        whole = folds.Rows.read(X, y, sample_weight, environment, number=number)
+        whole = folds.read_rows(X, y, sample_weight, environment, number=number)
         rows = whole.take(whole.present)
         noisy, names, parts = self._make_folds(whole, rows, seed)
         constant = folds.constant_error(parts, rows)
@@ -193,9 +193,6 @@ class StableSearchCV(GridSearchCV):
         named = isinstance(self.estimator, Pipeline) and not get_config()["enable_metadata_routing"]
         name = f"{self.estimator.steps[-1][0]}__sample_weight" if named else "sample_weight"
         weights = {} if rows.weight is None else {name: rows.weight}
-        judged = noisy is not None and self.noisy_features is None
-        obstacles = zip(rows.names, folds.find_obstacles(rows) if judged else [], strict=False)
-        unchanged = ", ".join(f"{name!r} ({why})" for name, why in obstacles if why)
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
             search.fit(rows.X, rows.y, **weights)
@@ -210,11 +207,6 @@ class StableSearchCV(GridSearchCV):
             fitted = candidates.predict_mean(search.best_estimator_, rows.X)
             chosen["constant"] = is_constant(fitted, rows.target)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
-        if unchanged:
-            warn_user(
-                f"no environment can be made from {unchanged}: the same in all of them.",
-                StablepredWarning,
-            )
         candidates.warn_of_doubt(chosen, constant)
         return self
 

@@ -111,9 +111,8 @@ class World:
         n : int
             Number of rows after selection.
         bias_rate : float
-            r. A `SyntheticWorld` takes numbers in (0, 1), with .5 for no selection. A
-            `ContinuousWorld` takes numbers above 1, where the last V is tied to f(S), and below -1,
-            where it is tied to -f(S): the more closely, the larger the size.
+            r. A `SyntheticWorld` takes numbers in (0, 1), .5 for no selection; a `ContinuousWorld`
+            those above 1, which tie the last V to f(S), and below -1, which tie it to -f(S).
         random_state : int, RandomState or None
             With the same seed, draws with a different ``n``, rate or world are independent.
         name : str, optional

@@ -16,10 +16,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
+from stablepred.worlds.environment import FloatArray
+
 if TYPE_CHECKING:
     from stablepred.worlds.synthetic import SyntheticWorld
 
-FloatArray = npt.NDArray[np.float64]
 Values = dict[str, npt.NDArray[np.int8]]
 
 CHUNK = 16_384  # rows drawn at a time, so that the gathered tables stay in the cache
