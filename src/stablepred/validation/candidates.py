@@ -160,7 +160,10 @@ class EnvironmentScorer:
             "failed": np.isnan(average),
         }
         if marks["failed"].all():
-            raise InputError("no candidate could be scored; the warnings say what went wrong.")
+            raise InputError(
+                "no candidate could be scored; the warnings say what went wrong. Does the "
+                "estimator take text, NaN and infinity, if X has any?"
+            )
         # Marked candidates come last, by the last of their marks.
         tier = np.max([k * marked for k, marked in enumerate(marks.values(), start=1)], axis=0)
         order = np.lexsort((np.where(np.isnan(value), np.inf, value), tier))

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from stablepred._random import RandomState, root_seed
 from stablepred._validation import atomic
 from stablepred.exceptions import InputError
+from stablepred.io.save import save
 from stablepred.validation import candidates, folds
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, check_rates, is_constant
 
@@ -219,12 +220,7 @@ class StableSearchCV(GridSearchCV):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the best estimator to a file, for `stablepred.load` to read."""
         check_is_fitted(self)
-        if not hasattr(self.best_estimator_, "save"):
-            raise InputError(
-                f"{type(self.best_estimator_).__name__} has no method save: estimators of this "
-                "library have. Store best_estimator_ by other means, such as skops or ONNX."
-            )
-        self.best_estimator_.save(path)
+        save(self.best_estimator_, path)
 
     def _make_folds(
         self, whole: folds.Rows, rows: folds.Rows, seed: int
