@@ -202,7 +202,7 @@ def risk_bound(
     """
     between(0, 1)("delta", delta)
     names = ("hidden", "beta_l2_bound", "beta_l1_bound", "network_bound", "bias_bounds")
-    bounds = (hidden or None, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    bounds = (tuple(hidden) or None, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
     given = {name: b for name, b in zip(names, bounds, strict=True) if b is not None}
     if model is not None and (given or p is not None):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")

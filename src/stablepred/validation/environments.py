@@ -36,9 +36,7 @@ LEAST_SHARE = 0.3
 
 def check_rates(rates: Sequence[float]) -> None:
     if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
-        raise InputError(
-            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
-        )
+        raise InputError(f"rates must be two or more, strictly between 0 and 1, but are {rates!r}.")
 
 
 def validation_environments(
