@@ -26,6 +26,7 @@ from stablepred.io.save import save_method
 
 class LinearModel(BaseEstimator):
     coef_: FloatArray
+    intercept_: Any
     objective_: float
     n_iter_: int
     converged_: bool
@@ -34,7 +35,7 @@ class LinearModel(BaseEstimator):
 
     def _score(self, X: ArrayLike) -> Any:
         check_is_fitted(self)
-        return validate(self, X, reset=False) @ np.ravel(self.coef_) + vars(self)["intercept_"]
+        return validate(self, X, reset=False) @ np.ravel(self.coef_) + self.intercept_
 
     def check_stored(self) -> None:
         check_sklearn_model(self)

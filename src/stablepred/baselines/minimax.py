@@ -139,7 +139,7 @@ def fit_worst_case(
     columns; how the search ended becomes attributes of the estimator.
     """
     mass, (z, mean, scale) = rows.mass, standardise(rows.x, rows.mass)
-    sizes = np.bincount(unit, mass)
+    sizes = np.asarray(np.bincount(unit, mass), dtype=np.float64)
     within = mass / sizes[unit]
 
     def evaluate(

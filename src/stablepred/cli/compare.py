@@ -78,7 +78,8 @@ def _read_tables(
     from stablepred.tables.target import learn_target
     from stablepred.tables.types import to_categories
 
-    file, labels = open_input(path), None
+    file = open_input(path)
+    labels: Any = None
     columns, dropped = select_columns(file, drop, target)
     if by is not None:
         check_known(by, file.columns, f"{path}: column")

@@ -2,7 +2,7 @@
 
 import warnings
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from stablepred._extras import require
 from stablepred.cli import options
@@ -57,9 +57,9 @@ def demo(
         random_state=seed,
     )
     order = ["LR", *models, "Stable", "constant", "oracle"]
+    frames: Any = (report.comparison.errors, report.comparison.summary())
     errors, summary = (
-        frame.rename(index={"StableClassifier": "Stable"}).loc[order]
-        for frame in (report.comparison.errors, report.comparison.summary())
+        frame.rename(index={"StableClassifier": "Stable"}).loc[order] for frame in frames
     )
     training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
     title = f"Trained on {training}, tested on r = .1 to .9"

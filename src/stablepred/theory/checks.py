@@ -44,7 +44,8 @@ def check_weights(w: ArrayLike, n: int) -> FloatArray:
 
 
 def check_integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
-    if not isinstance(value, Real) or isinstance(value, bool) or value % 1 != 0:
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or value % 1 != 0:
         raise InputError(f"{name} must be an integer, but is {value!r}.")
     if value < low or (high is not None and value > high):
         limits = f"at least {low}" if high is None else f"between {low} and {high}"

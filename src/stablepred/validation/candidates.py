@@ -14,14 +14,14 @@ from threadpoolctl import threadpool_limits
 
 from stablepred._extras import require
 from stablepred._random import child_seed
-from stablepred._validation import warn_user
+from stablepred._validation import FloatArray, warn_user
 from stablepred.exceptions import (
     ConstantPredictionWarning,
     DegenerateWeightsWarning,
     InputError,
     StablepredWarning,
 )
-from stablepred.validation.environments import FloatArray, criterion_value, is_constant
+from stablepred.validation.environments import criterion_value, is_constant
 from stablepred.validation.folds import Fold
 
 Results = dict[str, Any]  # as ``cv_results_``

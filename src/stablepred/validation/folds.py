@@ -14,13 +14,12 @@ from sklearn.utils import _safe_indexing, check_X_y
 from sklearn.utils._indexing import _get_column_indices
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred._validation import check_sample_weight, read_labels, warn_user
+from stablepred._validation import FloatArray, check_sample_weight, read_labels, warn_user
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables.encoder import as_frame
 from stablepred.validation.environments import (
-    FloatArray,
     IndexArray,
     by_content,
     column_values,
@@ -54,7 +53,8 @@ class Rows(NamedTuple):
         return list(getattr(self.X, "columns", [f"x{j}" for j in range(self.X.shape[1])]))
 
     def take(self, rows: IndexArray) -> "Rows":
-        return Rows(*(None if one is None else _safe_indexing(one, rows) for one in self))
+        columns: Any = (None if one is None else _safe_indexing(one, rows) for one in self)
+        return Rows(*columns)
 
 
 class Fold(NamedTuple):
