@@ -60,7 +60,8 @@ class LinearClassifier(ClassifierMixin, LinearModel):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The more probable class of each row."""
-        return self.classes_[(self._score(X) > 0).astype(int)]
+        positive = self._score(X) > 0  # first, since it says so where there was no fit
+        return self.classes_[positive.astype(int)]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
