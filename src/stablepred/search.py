@@ -1,9 +1,4 @@
-"""Search for the hyper-parameters that predict well, and equally well, in every environment.
-
-The paper (section 5.3) minimises Average_Error + lambda * Stability_Error over validation
-environments made from the training data alone: held-out rows in which the features found noisy
-follow the outcome at other rates (``stablepred.validation.environments``).
-"""
+"""Search for the hyper-parameters that predict well, and equally well, in every environment."""
 
 import typing as _typing
 
