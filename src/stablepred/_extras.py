@@ -39,3 +39,11 @@ class Lazy:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(require(self._module, self._need), name)
+
+
+NEED = "reading text columns and table files"
+pa: Any = Lazy("pyarrow", NEED)
+pc: Any = Lazy("pyarrow.compute", NEED)
+arrow_csv: Any = Lazy("pyarrow.csv", NEED)
+parquet: Any = Lazy("pyarrow.parquet", NEED)
+nw: Any = Lazy("narwhals", "counting the rows of a table")

@@ -22,7 +22,7 @@ from stablepred import (
 )
 from stablepred.exceptions import CheckpointError, InputError, ModelFileError, StablepredWarning
 from stablepred.io import container
-from stablepred.io.checkpoint import read_checkpoint, temporary_beside, write_checkpoint
+from stablepred.io.save import read_checkpoint, temporary_beside, write_checkpoint
 from stablepred.models import checkpoints
 from stablepred.search import StableSearchCV
 

@@ -85,13 +85,11 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
 
 def _header_length(first: bytes | bytearray, size: int) -> int:
     """The length of the header, refused by its bounds before any of it is read."""
-    if size > LARGEST:
-        raise ValueError(f"it has {size:,} bytes, and model files have {LARGEST:,} at most")
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 2 <= length <= size - 8 or length % 8:
         raise ValueError("it is no safetensors file, or the end of it is missing")
-    if length > min(HEADER + size // 8, HEADER_MOST):
-        raise ValueError(f"its header of {length:,} bytes is too long for a file of {size:,}")
+    if size > LARGEST or length > min(HEADER + size // 8, HEADER_MOST):
+        raise ValueError(f"its header of {length:,} bytes is too long, or its {size:,} too many")
     return length
 
 

@@ -5,20 +5,21 @@ a list of scikit-learn's estimators, can be stored. Files are checked (``contain
 while they are built (``codec``, ``objects``, ``check_stored``). See ``docs/model-files.md``.
 """
 
+import hashlib
+import os
 from pathlib import Path
 from typing import Any
 
 from stablepred._version import __version__
-from stablepred.exceptions import InputError, ModelFileError
+from stablepred.exceptions import CheckpointError, InputError, ModelFileError
 from stablepred.io.atomic import PathLike, write_file
-from stablepred.io.codec import decode_model, encode
-from stablepred.io.container import FORMAT, pack, unpack
+from stablepred.io.codec import decode, decode_model, encode
+from stablepred.io.container import FORMAT, Arrays, pack, unpack
 from stablepred.io.objects import storable
 
 __all__ = ["FORMAT", "MODEL_FILE", "load", "save", "save_method", "storable"]
 
-# The model in a folder, as the command line writes it.
-MODEL_FILE = "model.safetensors"
+MODEL_FILE = "model.safetensors"  # in a folder
 
 
 def save(model: Any, path: PathLike) -> None:
@@ -75,13 +76,63 @@ def load(path: PathLike) -> Any:
     try:
         return decode_model(content["model"], arrays)
     except Exception as error:
-        written = str(content["stablepred"])[:40]
-        advice = f"This version, {written}, wrote it: it was changed since. Save the model again."
-        if written != __version__:
-            advice = (
-                f"It was written by stablepred {written!r}, and this is {__version__}; if it is "
-                "from a later version, install that one, else save the model again."
-            )
         raise ModelFileError(
-            f"{path} holds no model that this version knows: {str(error).rstrip('.')}. {advice}"
+            f"{path} holds no model that this version, {__version__}, knows: "
+            f"{str(error).rstrip('.')}. It was written by version "
+            f"{str(content['stablepred'])[:40]!r}: unless it was changed since, save the model "
+            "again, or install that version."
         ) from error
+
+
+# --- checkpoints: what an unfinished fit has done so far ---
+
+CHECKPOINT = "checkpoint"
+
+
+def write_checkpoint(path: PathLike, content: dict[str, Any]) -> None:
+    arrays: Arrays = {}
+    try:
+        blob = pack(encode(content, CHECKPOINT, arrays), arrays, CHECKPOINT)
+    except ValueError as error:
+        raise CheckpointError(
+            f"the state of this fit cannot be kept in {path}: {str(error).rstrip('.')}. Fit "
+            "without a checkpoint."
+        ) from error
+    try:
+        write_file(path, blob, temporary_beside(path))
+    except (FileExistsError, FileNotFoundError) as error:
+        if not Path(path).parent.is_dir():
+            raise
+        raise CheckpointError(
+            f"another fit is writing to the checkpoint {path}. Give each a file of its own."
+        ) from error
+
+
+def read_checkpoint(path: PathLike) -> Any:
+    if not Path(path).is_file():
+        raise InputError(f"{path} is no file; give the name of a file for the checkpoint.")
+    try:
+        content, arrays = unpack(path, CHECKPOINT)
+        return decode(content[CHECKPOINT], arrays)
+    except Exception as error:
+        raise CheckpointError(
+            f"{path} is not a sound checkpoint of a fit: {str(error).rstrip('.')}. Remove it to "
+            "fit from the beginning, or name another file."
+        ) from error
+
+
+def remove_checkpoint(path: PathLike) -> None:
+    """Remove a checkpoint, and what a killed write may have left beside it."""
+    Path(os.path.realpath(path)).unlink(missing_ok=True)
+    temporary_beside(path).unlink(missing_ok=True)
+
+
+def temporary_beside(path: PathLike) -> Path:
+    """The one name that a checkpoint has while it is written; short, however long its own is.
+
+    A process that is killed leaves the checkpoint before, and at most this file, which the next
+    write replaces.
+    """
+    target = Path(os.path.realpath(path))
+    digest = hashlib.sha256(target.name.encode(errors="surrogateescape")).hexdigest()
+    return target.with_name(f".stablepred-{digest[:16]}")

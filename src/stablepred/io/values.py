@@ -14,7 +14,6 @@ def is_fitted(model: Any) -> bool:
 
 
 def attribute(model: Any, name: str) -> Any:
-    """An attribute that must be there."""
     if name not in vars(model):
         raise ValueError(f"{name} of the {type(model).__name__} is missing")
     return vars(model)[name]
@@ -76,7 +75,6 @@ def labels(model: Any) -> np.ndarray:
 
 
 def brief(value: Any) -> str:
-    """A value as an error message may show it."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
     text = repr(value)

@@ -21,9 +21,16 @@ from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable
 from stablepred.io.save import MODEL_FILE, save, storable
 from stablepred.tables import target as outcomes
-from stablepred.tables.encoder import TableEncoder, as_frame, warn_of
+from stablepred.tables.encoder import TableEncoder, as_frame
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, check_columns, check_known, listed, not_two_values
+from stablepred.tables.messages import (
+    Note,
+    check_columns,
+    check_known,
+    listed,
+    not_two_values,
+    warn_of,
+)
 from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Target
 from stablepred.worlds.environment import Environment
 
@@ -40,7 +47,6 @@ class TableModel:
     Attributes
     ----------
     encoder : TableEncoder
-        Encodes the rows as features.
     target : Target, ClassTarget or NumberTarget
         The outcome column, and which of two values is 1.
     estimator : classifier or regressor
@@ -133,7 +139,6 @@ class TableModel:
         return [str(name) for name in names]
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parts go together, as those of a fitted model do."""
         if list(getattr(self.estimator, "feature_names_in_", ())) != self.feature_names:
             raise ValueError("the estimator was fitted on other features than the encoder makes")
         if self.rows < 1:
@@ -167,8 +172,7 @@ class EncodedTable:
         fitted = estimator.fit(self.features, self.y, **marks)
         fitted = getattr(fitted, "best_estimator_", fitted)
         if hasattr(fitted, "balance_report_") and not self.typed:
-            report = fitted.balance_report_.between(self.encoder.variable_of)
-            fitted.balance_report_ = report
+            fitted.balance_report_ = fitted.balance_report_.between(self.encoder.variable_of)
         classes = not isinstance(self.target, NumberTarget)
         beside = fit_references(self.raw, self.y, classifier=classes)
         parts = self.encoder, self.target, fitted
@@ -176,7 +180,6 @@ class EncodedTable:
 
     @property
     def base_rate(self) -> float:
-        """Share of 1 or, of several classes, of the most frequent one; or the mean."""
         if isinstance(self.target, ClassTarget):
             return float(np.unique(self.y, return_counts=True)[1].max() / len(self.y))
         return float(self.y.mean())
@@ -208,45 +211,42 @@ def encode_table(
         frame = frame[~missing]
         rows, first = count_noun(int(missing.sum()), "row"), int(np.argmax(missing)) + 1
         notes.append(f"left out without a target: {rows}, first data row {first}")
-    outcome = _learn_outcome(frame[target], positive, estimator)
-    labels = None
+    outcome, y = _learn_outcome(frame[target], positive, estimator)
+    frame, labels = frame.drop(columns=target), None
     if environment is not None:
-        others = [name for name in frame.columns if name != target]
-        check_known(environment, others, "column of the environments")
-        groups = group_rows(frame[environment])
+        check_known(environment, frame.columns, "column of the environments")
+        groups = group_rows(frame.pop(environment))
         labels = groups.labels
         counts = [f"{name} ({int(rows.sum()):,} rows)" for name, rows in groups.rows.items()]
         notes += [*groups.notes, f"training environments by {environment}: {', '.join(counts)}"]
-        frame = frame.drop(columns=environment)
-    rest = frame.drop(columns=target)
     inner = getattr(estimator, "estimator", None) or estimator  # that of a search
     cut = getattr(inner, "dichotomize", None)
-    encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(rest)
+    encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(frame)
     typed = bool(getattr(estimator, "takes_tables", False))
-    features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
-    y = outcome.encode(frame[target])
+    features = encoder.typed(frame) if typed else encoder.encode(frame)[0]
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
-    return EncodedTable(encoder, outcome, features, y, rest[encoder.used_columns], typed, labels)
+    return EncodedTable(encoder, outcome, features, y, frame[encoder.used_columns], typed, labels)
 
 
-def _learn_outcome(column: pd.Series, positive: str | None, estimator: Any) -> AnyTarget:
-    """What the outcome is, of a kind that the estimator takes."""
-    if estimator is None:
-        return outcomes.learn_target(column, positive)
-    outcome = outcomes.learn_target(column, positive, number=is_regressor(estimator) or None)
-    if isinstance(outcome, NumberTarget) and is_classifier(estimator):
+def _learn_outcome(
+    column: pd.Series, positive: str | None, estimator: Any
+) -> tuple[AnyTarget, NDArray[Any]]:
+    """What the outcome is, of a kind that the estimator takes, and its values."""
+    number = None if estimator is None else is_regressor(estimator) or None
+    outcome = outcomes.learn_target(column, positive, number=number)
+    if estimator is not None and isinstance(outcome, NumberTarget) and is_classifier(estimator):
         raise InputError(
             f"target {outcome.name!r} is a number (many different ones, or fractions). Use a "
             "regressor such as StableRegressor, or recode it into two values."
         )
-    tags = get_tags(estimator).classifier_tags
-    if isinstance(outcome, ClassTarget) and tags is not None and not tags.multi_class:
-        shown = [listed(outcome.values, 5)]
-        found = f"{len(outcome.values)} classes"
-        raise not_two_values(outcome.name, found, shown, "StableClassifier")
-    return outcome
+    if estimator is not None and isinstance(outcome, ClassTarget):
+        tags = get_tags(estimator).classifier_tags
+        if tags is not None and not tags.multi_class:
+            found, shown = f"{len(outcome.values)} classes", listed(outcome.values, 5)
+            raise not_two_values(outcome.name, found, shown, "StableClassifier")
+    return outcome, outcome.encode(column)
 
 
 def fit_table(
@@ -297,9 +297,6 @@ def fit_table(
     """
     parts = frame, target, estimator, drop, positive, skip_missing_target, environment
     return encode_table(*parts).fit(estimator)
-
-
-# --- the folder of a model ---
 
 
 def check_model_folder(folder: Path, *, force: bool) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from stablepred._extras import pa, pc
 from stablepred._validation import overflow_error
 from stablepred.exceptions import InputError
-from stablepred.tables.arrow import pa, pc
 from stablepred.tables.messages import shorten
 
 FloatArray = NDArray[np.float64]
@@ -38,13 +38,13 @@ NUMBER = {
 # One mark and three digits after it: 1.234, or 1234 with its digits in groups.
 DOUBTFUL = {mark: rf"^[+-]?[1-9]\d{{0,2}}\{mark}\d{{3}}$" for mark in ".,"}
 # Floats shorter than doubles, by their names in pandas.
-SHORT: dict[str, Any] = {"float16": np.float16, "halffloat[pyarrow]": np.float16}
-SHORT |= {"float32": np.float32, "float[pyarrow]": np.float32}
+SHORT: dict[str, Any] = dict.fromkeys(("float16", "halffloat[pyarrow]"), np.float16)
+SHORT |= dict.fromkeys(("float32", "float[pyarrow]"), np.float32)
 LEADING_ZERO = r"^[+-]?0\d"
 
 MONTH = "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 TIME = r"([t ]\s*\d{1,2}:\d{2}.*)?$"
-DATE = "|".join(
+DATE = "(?i)" + "|".join(
     [
         rf"^\d{{4}}([-/.])\d{{1,2}}{TIME}",
         rf"^\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}}{TIME}",
@@ -63,23 +63,33 @@ INFERRED |= dict.fromkeys(["string", "empty", "mixed-integer"], "text")
 
 
 @dataclass(frozen=True)
-class Categories:
-    """A column as its distinct strings, sorted, and for each row the index of its string."""
+class Text:
+    """A column as its distinct strings, trimmed, and for each row the index of its string."""
 
-    values: list[str]
+    distinct: Any  # an Arrow array
     codes: IndexArray  # (n,), -1 where missing
-    weight: FloatArray | None = None  # (n,), how many rows each row stands for; None: one
 
     @property
-    def counts(self) -> NDArray[Any]:
-        """Rows of each string, and of missing ones at the end."""
-        codes = np.where(self.missing, len(self.values), self.codes)
-        return np.bincount(codes, self.weight, minlength=len(self.values) + 1)
+    def values(self) -> list[str]:
+        return self.distinct.to_pylist()  # type: ignore[no-any-return]
 
     @property
     def missing(self) -> Mask:
-        """Whether each row has no value."""
         return self.codes < 0
+
+    def match(self, pattern: str) -> Mask:
+        """Which rows match a pattern; a missing one does not."""
+        found = np.array(pc.match_substring_regex(self.distinct, pattern), dtype=bool)
+        return np.append(found, False)[self.codes]
+
+    def first(self, rows: Mask) -> str:
+        """The string of the first of some rows, empty if there is none."""
+        return self.distinct[int(self.codes[rows][0])].as_py() if rows.any() else ""
+
+    def count(self, weight: FloatArray | None = None) -> NDArray[Any]:
+        """Rows of each string, and of missing ones at the end."""
+        codes = np.where(self.missing, len(self.distinct), self.codes)
+        return np.bincount(codes, weight, minlength=len(self.distinct) + 1)
 
 
 @dataclass(frozen=True)
@@ -93,8 +103,12 @@ class Numbers:
 
     @property
     def finite(self) -> Mask:
-        """Whether each row has a number."""
         return np.isfinite(self.values)
+
+    @property
+    def known(self) -> FloatArray:
+        """The numbers, with NaN for infinite ones as well."""
+        return np.where(self.finite, self.values, np.nan)
 
 
 def kind_of(column: pd.Series) -> str:
@@ -143,16 +157,30 @@ def date_error(name: str, example: str) -> InputError:
 # --- text ---
 
 
-def to_text(column: Any) -> Any:
-    """A column as an Arrow dictionary of its distinct strings, trimmed, null where missing."""
-    array = column if isinstance(column, pa.Array) else _strings(column)
+def to_text(column: Any) -> Text:
+    """A column as text: what says that a value is missing is no string."""
+    array = _strings(column)
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     encoded = pc.cast(array, pa.large_string()).dictionary_encode()
     trimmed = pc.utf8_trim_whitespace(encoded.dictionary)
     missing = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(MISSING, pa.large_string()))
     cleaned = pc.if_else(missing, pa.scalar(None, pa.large_string()), trimmed)
-    return cleaned.take(encoded.indices).dictionary_encode()
+    found = cleaned.take(encoded.indices).dictionary_encode()
+    return Text(found.dictionary, np.asarray(found.indices.fill_null(-1)).astype(np.intp))
+
+
+def to_categories(column: pd.Series | Text) -> Text:
+    """The same with the distinct strings in order."""
+    text = column if isinstance(column, Text) else to_text(column)
+    order = np.asarray(pc.array_sort_indices(text.distinct)).astype(np.intp)
+    return Text(text.distinct.take(order), np.append(np.argsort(order), -1)[text.codes])
+
+
+def read_text(column: pd.Series) -> Text:
+    """New values of a column that was text in training."""
+    check_kind(column)
+    return to_categories(column)
 
 
 def _strings(column: pd.Series) -> Any:
@@ -176,49 +204,17 @@ def format_value(value: Any) -> str | None:
     return str(int(value)) if is_whole else str(value)
 
 
-def to_categories(text: Any, weight: FloatArray | None = None) -> Categories:
-    """The distinct strings of what `to_text` gives, or of a column."""
-    encoded = to_text(text) if isinstance(text, pd.Series) else text
-    found = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    values, rank = np.unique(found, return_inverse=True)
-    return Categories(values.tolist(), np.append(rank, -1)[_codes(encoded)], weight)
-
-
-def _codes(text: Any) -> IndexArray:
-    """For each row the index of its string, -1 where it is missing."""
-    return np.asarray(text.indices.fill_null(-1)).astype(np.intp)
-
-
-def match(text: Any, pattern: str) -> Mask:
-    """Which rows match a pattern; a missing one does not."""
-    return np.append(_matches(text.dictionary, pattern), False)[_codes(text)]
-
-
-def _matches(distinct: Any, pattern: str) -> Mask:
-    return np.array(pc.match_substring_regex(distinct, pattern), dtype=bool)
-
-
-def date_share(found: Categories) -> float:
-    """Share of the rows with a string that reads as a date."""
-    if not found.values:
-        return 0.0
-    dates = _matches(pc.utf8_lower(pa.array(found.values, pa.large_string())), DATE)
-    counts = found.counts[:-1]
-    return float(counts[dates].sum() / counts.sum())
-
-
 # --- numbers ---
 
 
-def find_style(text: Any) -> str:
+def find_style(text: Text) -> str:
     """How numbers are written: as most can be read; ``integer`` where none has a mark."""
-    valid = _codes(text) >= 0
-    strays = {s: int((valid & ~match(text, pattern)).sum()) for s, pattern in NUMBER.items()}
-    style = min(strays, key=lambda style: strays[style])
-    return "integer" if style == "point" and not match(text, r"\.").any() else style
+    read = {style: text.match(pattern).sum() for style, pattern in NUMBER.items()}
+    style = max(read, key=lambda style: read[style])
+    return "integer" if style == "point" and not text.match(r"\.").any() else style
 
 
-def check_style(text: Any, style: str, name: str) -> str:
+def check_style(text: Text, style: str, name: str) -> str:
     """Raise when numbers can be read in two ways, or are written in two; else say what is assumed.
 
     1.234 beside 1.5 is a fraction, beside 1.234.567 a thousand, and beside 999 could be either.
@@ -227,14 +223,14 @@ def check_style(text: Any, style: str, name: str) -> str:
     if style not in MARKS:
         return ""
     mark, group = MARKS[style]
-    numbers, doubtful = match(text, NUMBER[style]), match(text, DOUBTFUL[mark])
+    numbers, doubtful = text.match(NUMBER[style]), text.match(DOUBTFUL[mark])
     if group:  # certain where a value makes no sense with the two marks exchanged
-        certain = numbers & ~match(text, NUMBER["1.234,5" if mark == "." else "1,234.5"])
+        certain = numbers & ~text.match(NUMBER["1.234,5" if mark == "." else "1,234.5"])
     else:
-        certain = numbers & match(text, rf"\{mark}") & ~doubtful
+        certain = numbers & text.match(rf"\{mark}") & ~doubtful
     if certain.any() or not doubtful.any():
         return ""
-    example = text[int(np.argmax(doubtful))].as_py()
+    example = text.first(doubtful)
     if not group and (doubtful == numbers).all():
         return f"e.g. {example} as {example.replace(mark, '.')}"
     raise InputError(
@@ -245,22 +241,22 @@ def check_style(text: Any, style: str, name: str) -> str:
     )
 
 
-def check_new_numbers(text: Any, style: str, name: str) -> None:
+def check_new_numbers(text: Text, style: str, name: str) -> None:
     """Raise when numbers are written in another way than ``style``, or may be."""
-    if style not in ("integer", *NUMBER):
+    if style == "boolean":
         return
-    other = (_codes(text) >= 0) & ~match(text, NUMBER.get(style, NUMBER["point"]))
+    other = ~text.missing & ~text.match(NUMBER.get(style, NUMBER["point"]))
     if other.any():
-        other &= np.logical_or.reduce([match(text, pattern) for pattern in NUMBER.values()])
+        other &= np.logical_or.reduce([text.match(pattern) for pattern in NUMBER.values()])
     if style == "integer":
-        other |= match(text, DOUBTFUL["."])
+        other |= text.match(DOUBTFUL["."])
     if other.any():
-        example = text[int(np.argmax(other))].as_py()
         words = {"integer": "as integers", "point": "with a decimal point as in 1234.5"}
         words |= {"comma": "with a decimal comma as in 1234,5"}
         raise InputError(
             f"column {name!r} is written {words.get(style, f'as in {style}')}, but has "
-            f"{example!r}, which may mean something else. Write all its numbers in one way."
+            f"{text.first(other)!r}, which may mean something else. Write all its numbers in one "
+            "way."
         )
 
 
@@ -279,35 +275,29 @@ def to_numbers(column: pd.Series) -> Numbers:
     return Numbers(values, strays, str(values[strays][0]) if strays.any() else "", precision)
 
 
-def parse_numbers(text: Any, style: str) -> Numbers:
-    """What `to_text` gives as numbers, read in the given style."""
-    values = np.append(_parse(text.dictionary, style), np.nan)[_codes(text)]
-    strays = ~np.isfinite(values) & (_codes(text) >= 0)
-    example = text[int(np.argmax(strays))].as_py() if strays.any() else ""
-    return Numbers(values, strays, example)
+def parse_numbers(text: Text, style: str) -> Numbers:
+    """Text as numbers, read in the given style."""
+    mark, group = MARKS.get(style, MARKS["point"])
+    pattern = NUMBER.get(style, NUMBER["point"])
+    written = pc.if_else(pc.match_substring_regex(text.distinct, pattern), text.distinct, None)
+    if group:
+        written = pc.replace_substring(written, group, "")
+    written = pc.replace_substring(written, mark, ".")
+    distinct = np.array(pc.cast(written, pa.float64()).to_numpy(zero_copy_only=False))
+    if style == "boolean":
+        words = np.array(pc.utf8_lower(text.distinct).to_pylist(), dtype=object)
+        distinct[~np.isin(distinct, (0.0, 1.0))] = np.nan
+        for word, value in BOOLEANS.items():
+            distinct[words == word] = value
+    values = np.append(distinct, np.nan)[text.codes]
+    strays = ~np.isfinite(values) & ~text.missing
+    return Numbers(values, strays, text.first(strays))
 
 
 def read_numbers(column: pd.Series, style: str) -> Numbers:
     """New values of a column that was read in the given style in training."""
-    if check_kind(column) in ("number", "boolean"):
+    if check_kind(column) != "text":
         return to_numbers(column)
     text = to_text(column)
     check_new_numbers(text, style, str(column.name))
     return parse_numbers(text, style)
-
-
-def _parse(distinct: Any, style: str) -> FloatArray:
-    """Numbers from strings, NaN where it is not one."""
-    mark, group = MARKS.get(style, MARKS["point"])
-    pattern = NUMBER.get(style, NUMBER["point"])
-    written = pc.if_else(pc.match_substring_regex(distinct, pattern), distinct, None)
-    if group:
-        written = pc.replace_substring(written, group, "")
-    if mark != ".":
-        written = pc.replace_substring(written, mark, ".")
-    values = np.array(pc.cast(written, pa.float64()).to_numpy(zero_copy_only=False))
-    if style == "boolean":
-        values[~np.isin(values, (0.0, 1.0))] = np.nan
-        for word, value in BOOLEANS.items():
-            values[_matches(distinct, f"^(?i:{word})$")] = value
-    return values
