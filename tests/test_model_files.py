@@ -35,6 +35,7 @@ from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, ModelFileError
 from stablepred.io import codec
 from stablepred.io.container import HEADER, SEAL, pack, seal, unpack
+from stablepred.io.objects import build
 from stablepred.io.save import FORMAT, MODEL_FILE, save, storable
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
@@ -385,15 +386,15 @@ HEADERS = {
     "a negative shape": ({"a": entry(shape=(-1,))}, LIBRARY),
     "a boolean as a shape": ({"a": entry(shape=(True,))}, LIBRARY),
     "a number beyond 64 bits": ({"a": entry(shape=(1 << 64,))}, LIBRARY),
-    "a number of many digits": (b'{"a":' + b"9" * 5000 + b"}", "digits"),
+    "a number of many digits": (b'{"a":' + b"9" * 5000 + b"}", "not written by"),
     "an unknown type": ({"a": entry(dtype=LIBRARY)}, LIBRARY),
     "a type that numpy does not have": ({"a": entry("BF16", (4,))}, "BF16"),
     "a list as a type": ({"a": entry(dtype=["F64"])}, LIBRARY),
     "bytes that are no booleans": ({"a": entry(dtype="BOOL", shape=(8,))}, "booleans"),
     "bytes that belong to nothing": ({}, LIBRARY),
-    "a repeated key": (b'{"a": 1, "a": 2}', "names a part twice"),
-    "a list": (b"[1, 2]  ", "no safetensors"),
-    "bytes that are no text": (b'{"\xff\xfe": 1}', "codec|decode"),
+    "a repeated key": (b'{"a": 1, "a": 2}', "not written by"),
+    "a list": (b"[1, 2]  ", "not written by"),
+    "bytes that are no text": (b'{"\xff\xfe": 1}', "not written by"),
 }
 
 
@@ -671,7 +672,7 @@ def test_a_file_of_an_earlier_format_is_refused_with_what_to_do(version, folder,
     content, arrays = unpack(folder / "gbr")
     text = json.dumps({"format": version, "stablepred": "0.1.0", "model": content["model"]})
     blob = safetensors_bytes(arrays, metadata={"stablepred": text})
-    message = f"format {version}, .*reads format {FORMAT}: fit the model again with this version"
+    message = f"format {version}, .*reads format {FORMAT}: install that version, or fit"
     refused(tmp_path / "model", blob, message)
 
 

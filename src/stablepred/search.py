@@ -7,7 +7,7 @@ follow the outcome at other rates (``stablepred.validation.environments``).
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
     from stablepred.validation.search import StableSearchCV as StableSearchCV

@@ -140,7 +140,6 @@ def _decode(item: Any, arrays: Arrays, depth: int, room: list[int]) -> Any:
 
 
 def _frame(names: list[Any], index: list[Any], values: Any) -> pd.DataFrame:
-    """A table of one array, or of a list of columns."""
     _check_keys(names)
     shape = (len(index), len(names))
     if isinstance(values, np.ndarray) and values.shape == shape:

@@ -42,7 +42,6 @@ def pack(model: Any, arrays: Arrays, kind: str = "model") -> bytearray:
 
 
 def seal(blob: bytearray) -> bytearray:
-    """Write the file's own SHA-256 into its header."""
     checksum, position = _checksum(blob)
     blob[position : position + 64] = checksum.encode()
     return blob
@@ -64,10 +63,7 @@ def unpack(path: str | os.PathLike[str], kind: str = "model") -> tuple[dict[str,
         size = os.fstat(stream.fileno()).st_size
         start = stream.read(8)
         start += stream.read(_header_length(start, size))
-        table = parse_json(start[8:]) if start.startswith(b"{", 8) else None
-        if not isinstance(table, dict):
-            raise ValueError("it is no safetensors file")
-        content = _take_content(table, kind)
+        content = _read_content(start[8:], kind)
         blob = start + stream.read(size)
     if content["sha256"] != _checksum(blob)[0]:
         raise ValueError("its checksum is wrong: it was damaged or altered after it was saved")
@@ -93,33 +89,19 @@ def _header_length(first: bytes | bytearray, size: int) -> int:
     return length
 
 
-def parse_json(text: bytes | str) -> Any:
-    """JSON in which no part is named twice."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(result := dict(pairs)) != len(pairs):
-            raise ValueError("its header names a part twice")
-        return result
-
-    return json.loads(text, object_pairs_hook=unique)
-
-
-def _take_content(table: dict[str, Any], kind: str) -> dict[str, Any]:
-    """Take the metadata out of the header: JSON of this format and of the right kind."""
-    metadata = table.pop(METADATA, None)
-    if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
-        raise ValueError("it was not written by stablepred")
-    content = parse_json(metadata[KEY])
-    if not isinstance(content, dict) or type(content.get("format")) is not int:
-        raise ValueError("it names no format")
-    if content["format"] != FORMAT:
-        later = content["format"] > FORMAT
+def _read_content(header: bytes, kind: str) -> dict[str, Any]:
+    """The JSON within the header, of this format and of the right kind."""
+    try:
+        content: dict[str, Any] = json.loads(json.loads(header)[METADATA][KEY])
+        found, version = content["format"], content["stablepred"]
+    except (ValueError, KeyError, TypeError):
+        raise ValueError("it was not written by stablepred") from None
+    if type(found) is not int or found != FORMAT:
         raise ModelFileError(
-            f"it has format {content['format']}, written by stablepred "
-            f"{str(content.get('stablepred'))[:40]!r}, and this version reads format {FORMAT}: "
-            + ("install that version." if later else "fit the model again with this version.")
+            f"it has format {str(found)[:40]}, written by stablepred {str(version)[:40]!r}, and "
+            f"this version reads format {FORMAT}: install that version, or fit the model again."
         )
     known = {"format", "stablepred", "sha256", kind}
-    if set(content) != known or not isinstance(content["stablepred"], str):
+    if set(content) != known or not isinstance(version, str):
         raise ValueError(f"its JSON must hold {sorted(known)}, but holds {sorted(content)[:10]}")
     return content

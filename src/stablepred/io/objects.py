@@ -40,7 +40,6 @@ def storable(cls: T) -> T:
 
 
 def find_class(name: str) -> type | None:
-    """The class that is stored under this name."""
     if name not in _classes:  # perhaps its module is not imported yet
         for face in map(import_module, ("stablepred", "stablepred.data", "stablepred.baselines")):
             for public in face.__all__:
@@ -49,7 +48,6 @@ def find_class(name: str) -> type | None:
 
 
 def check(model: Any) -> None:
-    """Raise ValueError unless the object could have been fitted and can be used."""
     if find_sklearn_class(type(model).__name__) is type(model):
         check_sklearn_model(model)
     elif hasattr(model, "check_stored"):
@@ -58,7 +56,6 @@ def check(model: Any) -> None:
 
 @cache
 def _signature(cls: type) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
-    """Parameters of a class, and the types of those and of its attributes."""
     parameters = dict(inspect.signature(cls, eval_str=True).parameters)
     hints = {name: p.annotation for name, p in parameters.items() if p.annotation is not EMPTY}
     return parameters, typing.get_type_hints(cls) | hints
@@ -135,7 +132,6 @@ SKLEARN_MODELS = {
 
 
 def find_sklearn_class(name: str) -> type | None:
-    """The class of that name, if it is listed here."""
     return getattr(import_module(SKLEARN_MODELS[name]), name) if name in SKLEARN_MODELS else None
 
 

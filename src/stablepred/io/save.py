@@ -64,23 +64,19 @@ def load(path: PathLike) -> Any:
         path = path / MODEL_FILE
     if not path.is_file():
         raise FileNotFoundError(f"no model file at {path}")
+    content: dict[str, Any] = {}
     try:
         content, arrays = unpack(path)
+        return decode_model(content["model"], arrays)
     except ModelFileError as error:  # a file of another format
         raise ModelFileError(f"{path} cannot be read: {error}") from error
     except Exception as error:
+        advice = "Give a file that model.save() wrote; if this is one, copy or save it again."
+        if content:
+            advice = f"It was written by version {content['stablepred'][:40]!r}, and this is "
+            advice += f"{__version__}: install that one, or save the model again."
         raise ModelFileError(
-            f"{path} is not a sound stablepred model file: {str(error).rstrip('.')}. Give a file "
-            "that model.save() wrote; if this is one, copy or save it again."
-        ) from error
-    try:
-        return decode_model(content["model"], arrays)
-    except Exception as error:
-        raise ModelFileError(
-            f"{path} holds no model that this version, {__version__}, knows: "
-            f"{str(error).rstrip('.')}. It was written by version "
-            f"{str(content['stablepred'])[:40]!r}: unless it was changed since, save the model "
-            "again, or install that version."
+            f"{path} is not a sound stablepred model file: {str(error).rstrip('.')}. {advice}"
         ) from error
 
 

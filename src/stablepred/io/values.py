@@ -64,13 +64,11 @@ def check_finite_sums(what: str, matrix: np.ndarray, offset: np.ndarray) -> None
 def labels(model: Any) -> np.ndarray:
     """``classes_``: numbers, booleans or strings, sorted and different."""
     classes = attribute(model, "classes_")
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
-        raise ValueError("classes_ must be a list of labels")
-    finite = classes.dtype.kind in "biuf" and bool(np.isfinite(classes).all())
-    if not finite and not all(isinstance(label, str) for label in classes.tolist()):
-        raise ValueError("classes_ must be numbers or strings")
-    if any(not a < b for a, b in pairwise(classes)):
-        raise ValueError("classes_ must be sorted and different from each other")
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
+    finite = is_list and classes.dtype.kind in "biuf" and bool(np.isfinite(classes).all())
+    strings = is_list and all(isinstance(label, str) for label in classes.tolist())
+    if not (finite or strings) or any(not a < b for a, b in pairwise(classes)):
+        raise ValueError("classes_ must be numbers or strings, sorted and different")
     return classes
 
 

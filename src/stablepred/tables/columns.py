@@ -36,7 +36,6 @@ class NumberColumn:
 
     @property
     def features(self) -> list[str]:
-        """Names of the 0/1 features."""
         missing = [f"{self.name} is missing"] * self.missing
         if self.cut is None:
             return missing
@@ -45,7 +44,6 @@ class NumberColumn:
         return [self.name if self.plain else f"{self.name}>{cut}", *missing]
 
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
-        """The features of new rows, and what was not expected in them."""
         found, notes = _read_new(self, column, "new missing")
         bits = []
         if self.cut is not None:
@@ -165,7 +163,6 @@ class TextColumn:
         return self.groups if len(self.groups) > 2 else self.groups[1:]
 
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
-        """The features of new rows, and what was not expected in them."""
         found = types.read_text(column)
         none, together = len(self.groups), len(self.levels)
         known = {level: k for k, level in enumerate(self.levels)}

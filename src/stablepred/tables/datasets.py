@@ -138,7 +138,6 @@ def _find_files(name: str, source: Source, path: str | os.PathLike[str] | None) 
 
 
 def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
-    """The table in one or several files, as text."""
     # "None" and "NA" are values like any other.
     options: dict[str, Any] = {"sep": source.separator, "dtype": str, "keep_default_na": False}
     if not source.header:

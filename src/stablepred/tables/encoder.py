@@ -15,19 +15,10 @@ from stablepred._validation import atomic, check_sample_weight, column_names
 from stablepred.exceptions import InputError
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import attribute, is_fitted, n_features
+from stablepred.tables import messages
 from stablepred.tables.columns import Column, ScaledColumn, typed
 from stablepred.tables.learning import learn_column, straighten
-from stablepred.tables.messages import (
-    LEFT_OUT,
-    Note,
-    check_columns,
-    check_known,
-    listed,
-    nearest,
-    note_lines,
-    repeated,
-    warn_of,
-)
+from stablepred.tables.messages import LEFT_OUT, Note, check_known, listed, note_lines, repeated
 
 
 @storable
@@ -37,23 +28,22 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Numbers stay numbers, standardised: clipped to the range of training, and growing like a
     logarithm only beyond the bulk of it (the quantiles of 1 % and 99 %). Columns of 0 and 1 and
     booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
-    of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
-    ``job=student``, with values in fewer than ten rows (of a small table, in under a twentieth of
-    them), and all but the 30 most frequent, combined into ``job is rare``; of two values only the
-    last one needs a feature. Values never seen in training are encoded as the average training
-    row. Constant columns, and text that differs from row to row, are left out with a
-    ``TableWarning``. Dates are refused, and so are infinite numbers and numbers that can be read in
-    two ways, such as 1.234 beside 999. Columns may be text, as in a CSV file, or typed: the
-    resulting features are the same.
+    of the rows, and at least ten, have none. Text becomes one 0/1 feature per value,
+    ``job=student`` (of two values for the last one only), with values in fewer than ten rows (of a
+    small table, in under a twentieth of them), and all but the 30 most frequent, combined into
+    ``job is rare``. Values never seen in training are encoded as the average training row. Constant
+    columns, and text that differs from row to row, are left out with a ``TableWarning``. Dates,
+    infinite numbers, and numbers that can be read in two ways (1.234 beside 999) are refused.
+    Columns may be text, as in a CSV file, or typed: the features are the same.
 
     Parameters
     ----------
     drop : sequence of str, default=()
         Columns to leave out.
     dichotomize : {"mean", "median", None}, default=None
-        Cut numbers there (as `Dichotomizer` does) into ``age>40.9``, so that all features are 0/1.
-        Missing values have a feature however few they are, text values down to 1 % of the rows,
-        and those never seen count as rare, or as none of the known ones.
+        Cut numbers there (as `Dichotomizer` does) into ``age>40.9``. Missing values then have a
+        feature however few they are, text values down to 1 % of the rows, and those never seen
+        count as rare, or as none of the known ones.
     tails : {"log", "clip", "keep"}, default="log"
         Numbers beyond the bulk of training: growing like a logarithm, clipped to the range of
         training only, or as they are.
@@ -113,7 +103,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.n_features_in_ = frame.shape[1]
         if named:
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
-        check_columns(list(frame.columns))
+        messages.check_columns(list(frame.columns))
         for name in self.drop:
             check_known(name, frame.columns, "column to drop")
         check_parameters(self)
@@ -131,7 +121,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = [column for column, _ in learned if column is not None]
         self._check_features(notes)
         self.notes_ = note_lines(notes)
-        warn_of(note for note in notes if note.topic in LEFT_OUT)
+        messages.warn_of(note for note in notes if note.topic in LEFT_OUT)
         return self
 
     def _check_features(self, notes: list[Note]) -> None:
@@ -148,7 +138,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> pd.DataFrame:
         """The features of new rows; warns about values not seen in training."""
         features, notes = self.encode(X)
-        warn_of(notes)
+        messages.warn_of(notes)
         return features
 
     def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
@@ -190,7 +180,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return pd.DataFrame(found, frame.index)
 
     def _named(self, X: Any) -> pd.DataFrame:
-        """New rows as a frame with the columns of training."""
         check_is_fitted(self, "columns_")
         if hasattr(self, "feature_names_in_"):
             frame = as_frame(X)
@@ -247,13 +236,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if lacking := [name for name in self.used_columns if name not in present]:
             raise InputError(
                 f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
-                f"It has: {listed(names)}. {nearest(lacking[0], names)}"
+                f"It has: {listed(names)}. {messages.nearest(lacking[0], names)}"
                 "Add the column, or fit the model again without it."
             )
 
 
 def as_frame(X: Any) -> pd.DataFrame:
-    """A pandas DataFrame, from a pandas or polars one."""
     if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not isinstance(X, pd.DataFrame):

@@ -36,13 +36,13 @@ class PatternCounts:
     Attributes
     ----------
     X : DataFrame of shape (n_patterns, n_features)
-        Features under the names of their columns: 0/1, or numbers where these were not cut.
+        Features: 0/1, or numbers where these were not cut.
     y : ndarray of shape (n_patterns,) or None
-        The outcome, as it is in the table; None where no target was named.
+        The outcome, as it is in the table, if a target was named.
     count : ndarray of shape (n_patterns,)
         How many rows of the table are equal to this one.
     dichotomizer : Dichotomizer or None
-        Where the columns were cut; None where they were not.
+        Where the columns were cut, if they were.
     """
 
     X: pd.DataFrame
@@ -211,7 +211,6 @@ def _find_medians(frame: Any, ends: Ends) -> Cuts:
 
 
 def _ask(frame: Any, wanted: dict[str, Any]) -> dict[str, Any]:
-    """The values of some expressions over all rows, by name."""
     found = frame.select(*(value.alias(name) for name, value in wanted.items())).collect()
     return found.rows(named=True)[0]  # type: ignore[no-any-return]
 

@@ -62,7 +62,6 @@ class TableFile:
         return (_to_pandas([batch]) for batch in self._batches(columns))
 
     def read(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """All rows, of the columns asked for."""
         batches = list(self._batches(columns))
         if not sum(batch.num_rows for batch in batches):
             raise InputError(f"{self.path} has a header but no rows.")
@@ -77,13 +76,10 @@ class TableFile:
             yield pa.record_batch(arrays, names=names)
 
     def _read(self, indices: list[int]) -> Iterator[list[Any]]:
-        """The columns at the given indices, piece by piece."""
         raise NotImplementedError
 
 
 class CsvFile(TableFile):
-    """A text file with a header line; every column is text."""
-
     def __init__(self, path: Path, source: Path, packed: bool) -> None:
         self.packed = packed
         self.open_bytes = partial(gzip.open if packed else open, source, "rb")
@@ -226,7 +222,6 @@ def open_table(path: str | os.PathLike[str], stream: Any = None) -> TableFile:
 
 
 def _open_file(path: Path, source: Path) -> TableFile:
-    """The table that users call ``path`` and whose bytes are at ``source``."""
     with source.open("rb") as stream:
         start = stream.read(4)
     if start == b"PAR1":
@@ -310,7 +305,6 @@ def _pieces(open_bytes: Opener) -> Iterator[bytes]:
 
 
 def _first_invalid_line(open_bytes: Opener, encoding: str) -> int | None:
-    """Number of the first line that cannot be decoded."""
     line = 1
     try:
         for text in codecs.iterdecode(_pieces(open_bytes), encoding):

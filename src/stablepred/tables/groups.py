@@ -1,12 +1,11 @@
 """Rows of a table by the values of one column: one group per environment."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
@@ -19,17 +18,11 @@ MOST = 50  # groups that can be compared by eye, with enough rows in each
 MISSING = "(missing)"
 
 
-@dataclass(frozen=True)
-class Groups:
+class Groups(NamedTuple):
     """Which rows belong to each group, by name, and what was left out on the way."""
 
     rows: dict[str, Mask]
     notes: list[str]
-
-    @property
-    def labels(self) -> NDArray[np.object_]:
-        """The name of each row's group, empty where it has none."""
-        return np.select([*self.rows.values()], [*self.rows], "").astype(object)
 
 
 def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups:

@@ -18,7 +18,6 @@ A_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)
 
 
 def check_columns(names: Sequence[Any], where: str = "") -> None:
-    """Raise when names of columns are not strings, or repeat."""
     if odd := [name for name in names if not isinstance(name, str)]:
         raise InputError(f"names of columns must be text, but {odd[:3]} are not. Rename them.")
     if same := repeated(names):
@@ -28,7 +27,6 @@ def check_columns(names: Sequence[Any], where: str = "") -> None:
 
 
 def repeated(names: Sequence[str]) -> list[str]:
-    """The names that are there more than once."""
     return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
@@ -42,7 +40,6 @@ def check_known(name: str, names: Collection[Any], what: str) -> None:
 
 
 def not_two_values(target: str, found: str, shown: str, other: str = "") -> InputError:
-    """The error for an outcome of one value, or of more than two."""
     advice = f"Recode it into two values first{f', or use {other}' * bool(other)}."
     if found == "only one value":
         advice = "Check the column."
@@ -53,7 +50,6 @@ FIRST_LINE = "The first line seems to hold data; put one with names before it."
 
 
 def has_data_names(names: Collection[Any]) -> bool:
-    """Whether the names of columns look like a row of data."""
     return sum(A_NUMBER.fullmatch(str(name)) is not None for name in names) > 1
 
 
@@ -114,7 +110,6 @@ class Note:
 
 
 def note_rows(topic: str, column: str, rows: NDArray[np.bool_], example: str = "") -> list[Note]:
-    """A note on some rows of a column, if there are any."""
     return [Note(topic, column, rows=int(rows.sum()), example=example)] if rows.any() else []
 
 

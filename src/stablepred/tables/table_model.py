@@ -20,17 +20,11 @@ from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable
 from stablepred.io.save import MODEL_FILE, save, storable
+from stablepred.tables import messages
 from stablepred.tables import target as outcomes
 from stablepred.tables.encoder import TableEncoder, as_frame
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import (
-    Note,
-    check_columns,
-    check_known,
-    listed,
-    not_two_values,
-    warn_of,
-)
+from stablepred.tables.messages import Note, check_known, warn_of
 from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Target
 from stablepred.worlds.environment import Environment
 
@@ -141,17 +135,13 @@ class TableModel:
     def check_stored(self) -> None:
         if list(getattr(self.estimator, "feature_names_in_", ())) != self.feature_names:
             raise ValueError("the estimator was fitted on other features than the encoder makes")
-        if self.rows < 1:
-            raise ValueError("rows must be at least 1")
         if isinstance(self.target, NumberTarget):
             return
-        if not hasattr(self.estimator, "predict_proba"):
-            raise ValueError("the estimator has no predict_proba")
         known = [0, 1] if isinstance(self.target, Target) else sorted(self.target.values)
-        if list(self.estimator.classes_) != known:
-            raise ValueError(f"the classes of the estimator must be {known}")
-        if not 0 <= self.base_rate <= 1:
-            raise ValueError("base_rate must be a share")
+        if list(self.estimator.classes_) != known or not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(f"the estimator must have predict_proba and the classes {known}")
+        if self.rows < 1 or not 0 <= self.base_rate <= 1:
+            raise ValueError("rows must be at least 1, and base_rate a share")
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,7 +190,7 @@ def encode_table(
     ``dichotomize``, numbers are cut as that says.
     """
     frame = as_frame(frame)
-    check_columns(list(frame.columns))
+    messages.check_columns(list(frame.columns))
     check_known(target, frame.columns, "target")
     if target in drop:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
@@ -216,7 +206,7 @@ def encode_table(
     if environment is not None:
         check_known(environment, frame.columns, "column of the environments")
         groups = group_rows(frame.pop(environment))
-        labels = groups.labels
+        labels = np.select([*groups.rows.values()], [*groups.rows], "").astype(object)
         counts = [f"{name} ({int(rows.sum()):,} rows)" for name, rows in groups.rows.items()]
         notes += [*groups.notes, f"training environments by {environment}: {', '.join(counts)}"]
     inner = getattr(estimator, "estimator", None) or estimator  # that of a search
@@ -233,7 +223,6 @@ def encode_table(
 def _learn_outcome(
     column: pd.Series, positive: str | None, estimator: Any
 ) -> tuple[AnyTarget, NDArray[Any]]:
-    """What the outcome is, of a kind that the estimator takes, and its values."""
     number = None if estimator is None else is_regressor(estimator) or None
     outcome = outcomes.learn_target(column, positive, number=number)
     if estimator is not None and isinstance(outcome, NumberTarget) and is_classifier(estimator):
@@ -244,8 +233,8 @@ def _learn_outcome(
     if estimator is not None and isinstance(outcome, ClassTarget):
         tags = get_tags(estimator).classifier_tags
         if tags is not None and not tags.multi_class:
-            found, shown = f"{len(outcome.values)} classes", listed(outcome.values, 5)
-            raise not_two_values(outcome.name, found, shown, "StableClassifier")
+            found, shown = f"{len(outcome.values)} classes", messages.listed(outcome.values, 5)
+            raise messages.not_two_values(outcome.name, found, shown, "StableClassifier")
     return outcome, outcome.encode(column)
 
 
@@ -264,7 +253,7 @@ def fit_table(
     Parameters
     ----------
     frame : DataFrame
-        Features and target; numbers, text, booleans, missing values.
+        Features and target as they come.
     target : str
         The outcome column: two values or several classes, or for a regressor a number.
     estimator : classifier with ``predict_proba``, or regressor
@@ -279,8 +268,7 @@ def fit_table(
         Leave out rows in which the target is missing; otherwise they are an error.
     environment : str, optional
         The column that tells the training environments apart, for an estimator that takes
-        ``environment`` in ``fit``. It is not used as a feature; numbers with many values are cut at
-        their quartiles.
+        ``environment`` in ``fit``; no feature. Numbers with many values are cut at their quartiles.
 
     Returns
     -------

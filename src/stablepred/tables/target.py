@@ -30,7 +30,6 @@ class Target:
     positive: str
 
     def encode(self, column: pd.Series) -> NDArray[np.int64]:
-        """The outcome as 0/1; any third value, or none, is an error."""
         values = _check_known(column, [self.negative, self.positive])
         return (values == self.positive).astype(np.int64)
 
@@ -48,7 +47,6 @@ class ClassTarget:
     values: list[str]
 
     def encode(self, column: pd.Series) -> NDArray[np.object_]:
-        """The outcome as it is written; a value that was not there in training is an error."""
         return _check_known(column, self.values)
 
     def check_stored(self) -> None:
@@ -65,7 +63,6 @@ class NumberTarget:
     style: str
 
     def encode(self, column: pd.Series) -> NDArray[np.float64]:
-        """The outcome as numbers; whatever is none is an error."""
         found = types.read_numbers(column, self.style)
         check_size(found.values, str(column.name))
         if not found.finite.all():
@@ -117,7 +114,6 @@ def learn_target(
 
 
 def is_missing(column: pd.Series) -> Mask:
-    """Which rows have no outcome."""
     return types.to_text(column).missing
 
 
@@ -150,7 +146,6 @@ def _classes(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
 
 
 def _check_known(column: pd.Series, known: list[str]) -> NDArray[np.object_]:
-    """The values of new rows, all of which must have been there in training."""
     codes, values = _classes(column)
     if odd := [value for value in values if value not in known]:
         wanted = " or ".join(map(repr, known)) if len(known) == 2 else f"among {_examples(known)}"

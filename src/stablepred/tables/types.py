@@ -138,7 +138,6 @@ def kind_of(column: pd.Series) -> str:
 
 
 def check_kind(column: pd.Series) -> str:
-    """What `kind_of` says; dates are refused."""
     kind = kind_of(column)
     if kind == "date":
         raise date_error(str(column.name), str(column.dropna().iloc[0]))
@@ -146,7 +145,6 @@ def check_kind(column: pd.Series) -> str:
 
 
 def date_error(name: str, example: str) -> InputError:
-    """The error for a column of dates, with advice."""
     return InputError(
         f"column {name!r} holds dates or times (e.g. {shorten(example)!r}), which say "
         "nothing about rows of another time. Derive what matters from it (year, month, age in "
@@ -178,7 +176,6 @@ def to_categories(column: pd.Series | Text) -> Text:
 
 
 def read_text(column: pd.Series) -> Text:
-    """New values of a column that was text in training."""
     check_kind(column)
     return to_categories(column)
 
@@ -261,7 +258,6 @@ def check_new_numbers(text: Text, style: str, name: str) -> None:
 
 
 def to_numbers(column: pd.Series) -> Numbers:
-    """A column of numbers or booleans in double precision."""
     try:
         values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
     except OverflowError as error:
@@ -276,7 +272,6 @@ def to_numbers(column: pd.Series) -> Numbers:
 
 
 def parse_numbers(text: Text, style: str) -> Numbers:
-    """Text as numbers, read in the given style."""
     mark, group = MARKS.get(style, MARKS["point"])
     pattern = NUMBER.get(style, NUMBER["point"])
     written = pc.if_else(pc.match_substring_regex(text.distinct, pattern), text.distinct, None)
@@ -295,7 +290,6 @@ def parse_numbers(text: Text, style: str) -> Numbers:
 
 
 def read_numbers(column: pd.Series, style: str) -> Numbers:
-    """New values of a column that was read in the given style in training."""
     if check_kind(column) != "text":
         return to_numbers(column)
     text = to_text(column)
