@@ -167,16 +167,16 @@ def _find_ends(frame: Any, target: str | None, features: Sequence[str] | None) -
         wanted[f"missing{j}"] = missing.cast(nw.Int64).sum()
     for j, name in enumerate(names):
         wanted |= {f"low{j}": _number(name).min(), f"high{j}": _number(name).max()}
-    found = _ask(frame, wanted)
-    if not found["rows"]:
+    facts = _ask(frame, wanted)
+    if not facts["rows"]:
         raise InputError("the table has no rows.")
-    empty = [(name, int(found[f"missing{j}"])) for j, name in enumerate(checked)]
+    empty = [(name, int(facts[f"missing{j}"])) for j, name in enumerate(checked)]
     if shown := [f"{name!r} ({count_noun(rows, 'row')})" for name, rows in empty if rows]:
         raise InputError(
             f"missing values in {messages.listed(shown)}. Fill them in or remove such rows; or use "
             "stablepred.data.TableEncoder, which makes a feature 'is missing' of them."
         )
-    ends = {n: (float(found[f"low{j}"]), float(found[f"high{j}"])) for j, n in enumerate(names)}
+    ends = {n: (float(facts[f"low{j}"]), float(facts[f"high{j}"])) for j, n in enumerate(names)}
     if large := [name for name, pair in ends.items() if not np.abs(pair).max() <= LARGEST]:
         raise InputError(
             f"infinite values, or too large ones, in {messages.listed(large)}. Replace them, or "
@@ -187,7 +187,7 @@ def _find_ends(frame: Any, target: str | None, features: Sequence[str] | None) -
 
 def _find_means(frame: Any, ends: Ends) -> Cuts:
     """Cut at the mean, or between the ends where there is nothing else, as by `Dichotomizer`."""
-    wanted = {}
+    wanted: dict[str, Any] = {}
     for j, (name, (low, high)) in enumerate(ends.items()):
         inside = (_number(name) > low) & (_number(name) < high)
         wanted |= {f"inside{j}": inside.cast(nw.Int64).sum(), f"mean{j}": _number(name).mean()}
@@ -212,7 +212,7 @@ def _find_medians(frame: Any, ends: Ends) -> Cuts:
 
 def _ask(frame: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     found = frame.select(*(value.alias(name) for name, value in wanted.items())).collect()
-    return found.rows(named=True)[0]  # type: ignore[no-any-return]
+    return dict(found.rows(named=True)[0])
 
 
 def _number(name: str) -> Any:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from stablepred._text import count_noun
 from stablepred.exceptions import InputError
@@ -23,6 +24,11 @@ class Groups(NamedTuple):
 
     rows: dict[str, Mask]
     notes: list[str]
+
+    @property
+    def labels(self) -> NDArray[np.object_]:
+        """The name of each row's group, empty where it has none."""
+        return np.select([*self.rows.values()], [*self.rows], "").astype(object)
 
 
 def group_rows(column: pd.Series, bins: Sequence[float] | None = None) -> Groups:

@@ -189,9 +189,10 @@ def moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
 
 def _learn_text(name: str, found: Text, count: FloatArray, *, all_named: bool) -> Learned:
     """Values and their groups; with ``all_named`` also those that are in few rows of a table."""
-    counts, values = found.count(count), np.array(found.values, dtype=object)
-    counts, missing_rows, total = counts[:-1], counts[-1], counts.sum()
-    size, missing = len(values), bool(missing_rows > 0)
+    values = np.array(found.values, dtype=object)
+    counts = np.bincount(found.codes + 1, count, minlength=len(values) + 1)
+    missing_rows, counts, size, total = counts[0], counts[1:], len(values), count.sum()
+    missing = bool(missing_rows > 0)
     if size + missing < 2 or not size:
         return None, [_constant(name, values[0] if size else "")]
     if all_named:

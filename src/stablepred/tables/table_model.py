@@ -206,7 +206,7 @@ def encode_table(
     if environment is not None:
         check_known(environment, frame.columns, "column of the environments")
         groups = group_rows(frame.pop(environment))
-        labels = np.select([*groups.rows.values()], [*groups.rows], "").astype(object)
+        labels = groups.labels
         counts = [f"{name} ({int(rows.sum()):,} rows)" for name, rows in groups.rows.items()]
         notes += [*groups.notes, f"training environments by {environment}: {', '.join(counts)}"]
     inner = getattr(estimator, "estimator", None) or estimator  # that of a search

@@ -3,7 +3,6 @@
 The same values give the same result whether the column is text or has a type.
 """
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +53,7 @@ DATE = "(?i)" + "|".join(
     ]
 )
 
-# What pandas calls the values of a column whose type says nothing.
+# What pandas calls the values of a column.
 SCALARS = (str, bool, int, float, np.generic)
 DATES = ("date", "datetime", "datetime64", "time", "timedelta", "timedelta64", "period")
 INFERRED = {"boolean": "boolean"} | dict.fromkeys(DATES, "date")
@@ -71,7 +70,7 @@ class Text:
 
     @property
     def values(self) -> list[str]:
-        return self.distinct.to_pylist()  # type: ignore[no-any-return]
+        return list(self.distinct.to_pylist())
 
     @property
     def missing(self) -> Mask:
@@ -85,11 +84,6 @@ class Text:
     def first(self, rows: Mask) -> str:
         """The string of the first of some rows, empty if there is none."""
         return self.distinct[int(self.codes[rows][0])].as_py() if rows.any() else ""
-
-    def count(self, weight: FloatArray | None = None) -> NDArray[Any]:
-        """Rows of each string, and of missing ones at the end."""
-        codes = np.where(self.missing, len(self.distinct), self.codes)
-        return np.bincount(codes, weight, minlength=len(self.distinct) + 1)
 
 
 @dataclass(frozen=True)
@@ -112,25 +106,18 @@ class Numbers:
 
 
 def kind_of(column: pd.Series) -> str:
-    """``number``, ``boolean``, ``date`` or ``text``, by the type that pandas gives the column."""
-    dtype, kinds = column.dtype, pd.api.types
-    if isinstance(dtype, pd.CategoricalDtype):  # text, whatever the categories, but for dates
-        categories = pd.Series(dtype.categories, name=column.name)
-        return "date" if kind_of(categories) == "date" and column.notna().any() else "text"
-    if str(dtype).startswith("dictionary<values="):  # the same of Arrow
-        return "date" if re.match("dictionary<values=(date|time|duration)", str(dtype)) else "text"
-    if kinds.is_bool_dtype(dtype):
-        return "boolean"
-    if kinds.is_numeric_dtype(dtype) and not kinds.is_complex_dtype(dtype):
-        return "number"
-    if kinds.is_string_dtype(dtype) and not kinds.is_object_dtype(dtype):
+    """``number``, ``boolean``, ``date`` or ``text``, by what pandas calls the values."""
+    # Categories, of pandas or Arrow, are text whatever they hold, but for dates.
+    coded = isinstance(column.dtype, pd.CategoricalDtype) or "dictionary<" in str(column.dtype)
+    values = np.asarray(column.dropna().unique(), dtype=object) if coded else column
+    found = pd.api.types.infer_dtype(values, skipna=True)
+    kind = INFERRED.get(found, "")
+    if found == "mixed" and column.dropna().map(lambda v: isinstance(v, SCALARS)).all():
+        kind = "text"
+    if kind != "number" and column.isna().all():
         return "text"
-    found = kinds.infer_dtype(column, skipna=True)
-    is_mixed = found == "mixed" and column.dropna().map(lambda v: isinstance(v, SCALARS)).all()
-    if is_mixed or column.isna().all():
-        return "text"
-    if found in INFERRED:
-        return INFERRED[found]
+    if kind or coded:
+        return "date" if kind == "date" else "text" if coded else kind
     raise InputError(
         f"column {column.name!r} holds values that are neither numbers nor text (found: {found}). "
         "Turn it into numbers or text, or leave it out."
@@ -181,12 +168,10 @@ def read_text(column: pd.Series) -> Text:
 
 
 def _strings(column: pd.Series) -> Any:
-    untyped = pd.api.types.is_object_dtype(column.dtype)
-    found = pd.api.types.infer_dtype(column, skipna=True) if untyped else ""
-    if found in ("string", "empty") or (pd.api.types.is_string_dtype(column.dtype) and not untyped):
+    if pd.api.types.infer_dtype(column, skipna=True) in ("string", "empty"):
         return pa.array(column, from_pandas=True)
     kind_of(column)  # raises where values are neither numbers nor text
-    if untyped:  # one by one: to pandas, True and 1 are the same value
+    if pd.api.types.is_object_dtype(column.dtype):  # to pandas, True and 1 are the same value
         return pa.array([format_value(value) for value in column.tolist()], pa.large_string())
     codes, values = pd.factorize(column)
     distinct = pa.array([format_value(value) for value in np.asarray(values)], pa.large_string())
