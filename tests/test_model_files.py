@@ -34,9 +34,8 @@ from stablepred import (
 from stablepred.data import TableEncoder
 from stablepred.exceptions import InputError, ModelFileError
 from stablepred.io import codec
-from stablepred.io.container import HEADER, SEAL, pack, seal, unpack
 from stablepred.io.objects import build
-from stablepred.io.save import FORMAT, MODEL_FILE, save, storable
+from stablepred.io.save import FORMAT, HEADER, MODEL_FILE, SEAL, pack, save, seal, storable, unpack
 
 pytestmark = pytest.mark.filterwarnings("ignore::stablepred.exceptions.StablepredWarning")
 

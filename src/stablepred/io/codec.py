@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from stablepred.exceptions import InputError
-from stablepred.io.container import Arrays
 from stablepred.io.objects import build, conforms, find_class
 
+Arrays = dict[str, np.ndarray]
 DEEPEST = 32
 # Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
 FIXED_WIDTH = 1 << 20

@@ -80,11 +80,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     rules: ClassVar[dict[str, Rule]] = {"tails": one_of("log", "clip", "keep")}
 
     def __init__(
-        self,
-        *,
-        drop: Sequence[str] = (),
-        dichotomize: str | None = None,
-        tails: str = "log",
+        self, *, drop: Sequence[str] = (), dichotomize: str | None = None, tails: str = "log"
     ) -> None:
         self.drop = drop
         self.dichotomize = dichotomize
