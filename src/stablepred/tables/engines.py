@@ -62,16 +62,15 @@ def count_patterns(
 
     Parameters
     ----------
-    table : path or frame
+    table : path, frame or PatternCounts
         A Parquet file, counted by DuckDB, or a CSV file; or a frame of DuckDB, Dask, PySpark,
-        pandas, polars or pyarrow; or `PatternCounts`, as they are.
+        pandas, polars or pyarrow.
     target : str, optional
         The outcome column, with two values.
     features : sequence of str, optional
         The columns to use, of numbers or booleans, none missing; all but the target by default.
     dichotomize : {None, "mean", "median"}, default=None
-        Where columns are cut into 0/1, as by `Dichotomizer`; None keeps them. For the median, the
-        distinct values of a column are fetched.
+        Where columns are cut into 0/1. For the median, the distinct values of each are fetched.
 
     Returns
     -------
@@ -227,8 +226,8 @@ def _number(name: str) -> Any:
 def open_frame(table: Any, columns: Sequence[str] | None = None) -> Iterator[Any]:
     """The table as a lazy frame of narwhals; of a CSV file no other columns need be read."""
     if isinstance(table, str | os.PathLike):
-        with _open_file(os.fspath(table), columns) as rows:
-            yield nw.from_native(rows).lazy()
+        with _open_file(os.fspath(table), columns) as frame:
+            yield frame
         return
     try:
         frame = nw.from_native(table).lazy()
@@ -248,7 +247,7 @@ def _open_file(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
         wanted = [name for name in file.columns if columns is None or name in columns]
         # If none is there, the first has the number of rows.
         text = file.read(wanted or file.columns[:1])
-        yield pd.DataFrame({name: _type(text[name]) for name in text})
+        yield nw.from_native(pd.DataFrame({name: _type(text[name]) for name in text})).lazy()
         return
     lower = [name.lower() for name in file.columns]
     if alike := [name for name in file.columns if lower.count(name.lower()) > 1]:
@@ -257,8 +256,7 @@ def _open_file(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
             "which DuckDB takes as the same. Rename one of them."
         )
     duckdb = require("duckdb", "counting the rows of a file")
-    pairs = zip(file.stored, file.columns, strict=True)
-    quoted = [[f'"{name.replace(chr(34), 2 * chr(34))}"' for name in pair] for pair in pairs]
+    names = zip(file.stored, file.columns, strict=True)
     # Nothing is fetched from the network, and what does not fit in memory goes to the folder.
     with tempfile.TemporaryDirectory() as folder:
         settings = {"autoinstall_known_extensions": "false", "temp_directory": folder}
@@ -268,7 +266,7 @@ def _open_file(path: str, columns: Sequence[str] | None) -> Iterator[Any]:
                 # Its very name: DuckDB would take it for a pattern, and those of folders for data.
                 literal = escape(os.path.abspath(file.source))
                 rows = connection.read_parquet(literal, hive_partitioning=False)
-                yield rows.project(", ".join(f"{name} AS {trimmed}" for name, trimmed in quoted))
+                yield nw.from_native(rows).lazy().select(*(nw.col(s).alias(n) for s, n in names))
             except duckdb.Error as error:
                 raise InputError(f"{path} cannot be counted: {error}") from error
 
@@ -297,13 +295,12 @@ def predict_table(model: Any, table: Any) -> Any:
     model : fitted classifier of two classes, regressor or TableModel
         With Spark, this library must be installed where the rows are.
     table : frame of Dask, PySpark or pandas
-        Columns that the model does not use are kept, and ignored.
+        Other columns than the model's are kept.
 
     Returns
     -------
     frame of the same kind, lazy where ``table`` is
-        With one more column: the ``probability`` of the second class, or a regressor's
-        ``prediction``.
+        With one more column, the ``probability`` of the second class or the ``prediction``.
 
     Examples
     --------

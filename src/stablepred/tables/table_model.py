@@ -258,8 +258,7 @@ def fit_table(
         The outcome column: two values or several classes, or for a regressor a number.
     estimator : classifier with ``predict_proba``, or regressor
         Fitted on the columns as `TableEncoder` encodes them, or as numbers and categories if it
-        has ``takes_tables = True``; on two values as 0/1, on several classes as they are written.
-        Of a search, the best estimator is kept.
+        has ``takes_tables = True``; on two values as 0/1. Of a search, the best is kept.
     drop : sequence of str, default=()
         Columns to leave out.
     positive : str, optional
