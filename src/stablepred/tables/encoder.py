@@ -126,10 +126,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             found = "; ".join(note_lines(notes)) or "all dropped"
             raise InputError(f"no feature is left: {found}.")
         if same := repeated(names):
-            raise InputError(
-                f"two columns would give a feature of the same name: {listed(same)}. "
-                "Rename one of them."
-            )
+            same_name = f"two columns would give a feature of the same name: {listed(same)}."
+            raise InputError(f"{same_name} Rename one of them.")
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The features of new rows; warns about values not seen in training."""

@@ -156,8 +156,7 @@ def _find_ends(frame: Any, target: str | None, features: Sequence[str] | None) -
         found = messages.listed([f"{name!r} ({kinds[name]})" for name in odd])
         raise InputError(
             f"features must be numbers or booleans, but are not: {found}. Name the others with "
-            "features=[...]; or make 0/1 features of the whole table with "
-            "stablepred.data.TableEncoder."
+            "features=[...]; or encode the table with stablepred.data.TableEncoder."
         )
     wanted = {"rows": nw.len()}
     for j, name in enumerate(checked):

@@ -330,9 +330,8 @@ def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str,
     width = 1 + max(first.count(separator) for separator in SEPARATORS)
     if width > MOST_COLUMNS:
         raise InputError(
-            f"{name} has a header of {width:,} columns, and no more than {MOST_COLUMNS:,} can be "
-            "read. Leave out those that are not features, or turn the table round if its rows are "
-            "the columns."
+            f"{name} has a header of {width:,} columns, and at most {MOST_COLUMNS:,} can be read. "
+            "Leave out what is no feature, or turn the table round if its rows are the columns."
         )
     if len(start) == PIECE and "\n" in text:
         text = text[: text.rindex("\n") + 1]

@@ -218,8 +218,7 @@ def check_style(text: Text, style: str, name: str) -> str:
     raise InputError(
         f"column {name!r} has numbers that can be read in two ways: {example!r} may be "
         f"{example.replace(mark, '.')} or {example.replace(mark, '')}. Write them without a mark "
-        f"for thousands or with another number of decimals, or leave the column out: "
-        f"drop=[{name!r}]."
+        f"for thousands or with other decimals, or leave the column out: drop=[{name!r}]."
     )
 
 
@@ -237,8 +236,7 @@ def check_new_numbers(text: Text, style: str, name: str) -> None:
         words |= {"comma": "with a decimal comma as in 1234,5"}
         raise InputError(
             f"column {name!r} is written {words.get(style, f'as in {style}')}, but has "
-            f"{text.first(other)!r}, which may mean something else. Write all its numbers in one "
-            "way."
+            f"{text.first(other)!r}, which may mean something else. Write all in one way."
         )
 
 
