@@ -92,6 +92,7 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(x > self.thresholds_ + self.tolerances_, dtype=np.float64)
 
     def check_stored(self) -> None:
+        """Raise ValueError unless it could have been fitted."""
         check_parameters(self)
         if is_fitted(self):
             numbers(self, "thresholds_", (n_features(self),))
@@ -169,6 +170,7 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
         return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
 
     def check_stored(self) -> None:
+        """Raise ValueError unless it could have been fitted."""
         check_parameters(self)
         self._check_range()
         if is_fitted(self):

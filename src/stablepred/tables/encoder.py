@@ -214,6 +214,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return [column.name for column in self.columns_]
 
     def check_stored(self) -> None:
+        """Raise ValueError unless it could have been fitted."""
         check_parameters(self)
         if not is_fitted(self):
             return

@@ -133,6 +133,7 @@ class TableModel:
         return [str(name) for name in names]
 
     def check_stored(self) -> None:
+        """Raise ValueError unless it could have been fitted."""
         if list(getattr(self.estimator, "feature_names_in_", ())) != self.feature_names:
             raise ValueError("the estimator was fitted on other features than the encoder makes")
         if isinstance(self.target, NumberTarget):
