@@ -299,14 +299,6 @@ def test_groups_tell_the_column_of_each_feature():
     assert of_feature == ["income", "age", "age", "owner", *["job"] * 5, "member"]
 
 
-def test_overlap_leaves_numbers_alone():
-    with pytest.warns(TableWarning, match="want of overlap"):
-        encoder = TableEncoder(overlap=0.2).fit(mixed())
-    kept = ["income", "age", "owner", "job=clerk", "job=cook", "member=yes"]
-    assert list(encoder.get_feature_names_out()) == kept
-    assert encoder.groups_.tolist() == [0, 1, 2, 3, 3, 4]
-
-
 @pytest.mark.parametrize("dichotomize", [None, "mean"])
 def test_an_encoder_of_numbers_comes_back_from_a_file(tmp_path, dichotomize):
     frame = mixed()

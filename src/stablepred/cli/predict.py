@@ -20,7 +20,7 @@ def predict(
     import pandas as pd
 
     from stablepred.cli.tables import check_file, load_model, new_file, open_rows
-    from stablepred.tables.encoder import note_lines
+    from stablepred.tables.messages import note_lines
 
     check_file(output, force=force)
     fitted = load_model(model)

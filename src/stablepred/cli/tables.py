@@ -19,10 +19,9 @@ from stablepred.cli.screen import parse_value, say, working
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
-from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, check_known, listed, nearest
+from stablepred.tables.messages import Note, check_known, listed, nearest, note_lines
 from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
 

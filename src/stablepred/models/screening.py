@@ -61,9 +61,9 @@ from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
 from stablepred.sample import Origin, Sample, count_rows, make_sample
-from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, warn_of
+from stablepred.tables.encoder import TableEncoder, as_frame, name_columns
 from stablepred.tables.learning import distinct_values, moments
-from stablepred.tables.messages import listed
+from stablepred.tables.messages import listed, warn_of
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 

@@ -6,7 +6,7 @@ draws again, ``ax_`` and ``figure_`` are matplotlib's. The pages of reports show
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
     from stablepred.plotting.errors import EnvironmentErrorsDisplay as EnvironmentErrorsDisplay

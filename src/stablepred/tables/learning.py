@@ -1,7 +1,6 @@
 """How the columns of a table are encoded: learned from all of its rows."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,7 @@ from stablepred.tables.columns import (
     check_size,
 )
 from stablepred.tables.messages import Note, note_rows, shorten
-from stablepred.tables.types import BOOLEANS, LEADING_ZERO, Categories, FloatArray, Numbers
+from stablepred.tables.types import BOOLEANS, DATE, LEADING_ZERO, FloatArray, Numbers, Text
 
 Learned = tuple[Column | None, list[Note]]
 
@@ -95,37 +94,37 @@ def _learn(column: pd.Series, count: FloatArray, dichotomize: str | None) -> Lea
         if style:
             learned, more = _learn_numbers(column, style, numbers, count, dichotomize)
             return learned, notes + more
-    found = types.to_categories(text, count)
-    distinct = {value.lower() for value in found.values}
+    distinct = {value.lower() for value in text.values}
     if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
         numbers = types.parse_numbers(text, "boolean")
         return _learn_numbers(column, "boolean", numbers, count, dichotomize)
-    if types.date_share(found) >= DATES:
-        raise types.date_error(name, found.values[0])
-    return _learn_text(name, found, all_named=dichotomize is not None)
+    dates = text.match(DATE)
+    if dates.any() and count[dates].sum() >= DATES * count[~text.missing].sum():
+        raise types.date_error(name, text.first(dates))
+    return _learn_text(name, types.to_categories(text), count, all_named=dichotomize is not None)
 
 
 def number_style(
-    name: str, text: Any, count: FloatArray | None = None
+    name: str, text: Text, count: FloatArray | None = None
 ) -> tuple[str, Numbers, list[Note]]:
     """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
     style = types.find_style(text)
     found = types.parse_numbers(text, style)
     count = np.ones(len(found.values)) if count is None else count
-    distinct, _ = distinct_values(np.where(found.finite, found.values, np.nan), count)
+    distinct, _ = distinct_values(found.known, count)
     words, numbers = count[found.strays & ~np.isinf(found.values)].sum(), count[found.finite].sum()
     few = words and numbers < NUMBER_SHARE * (numbers + words)
     if not len(distinct) or few or (words and len(distinct) <= NUMBER_LEAST):
         return "", found, []
-    assumed = types.check_style(text, style, name)
-    notes = [Note("decimals", name, assumed)] if assumed else []
+    notes = []
+    if assumed := types.check_style(text, style, name):
+        notes.append(Note("decimals", name, assumed))
     if style == "comma":
         notes.append(Note("comma", name))
-    if style not in ("integer", "point", "comma"):
+    elif style not in ("integer", "point"):
         notes.append(Note("thousands", name, style))
-    zeros = types.match(text, LEADING_ZERO)
-    if zeros.any():
-        notes.append(Note("zeros", name, example=text[int(np.argmax(zeros))].as_py()))
+    if example := text.first(text.match(LEADING_ZERO)):
+        notes.append(Note("zeros", name, example=example))
     return style, found, notes
 
 
@@ -143,7 +142,7 @@ def _learn_numbers(
     if dichotomize is None:
         check_size(found.values, name)
     absent = ~found.finite
-    distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
+    distinct, share = distinct_values(found.known, count)
     missing = bool(absent.any())
     if dichotomize is None:
         missing = count[absent].sum() >= max(FEW, MISSING * count.sum())
@@ -201,17 +200,18 @@ def moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
     return mean, max(sd, float(np.finfo(np.float64).tiny))
 
 
-def _learn_text(name: str, found: Categories, *, all_named: bool) -> Learned:
+def _learn_text(name: str, found: Text, count: FloatArray, *, all_named: bool) -> Learned:
     """Values and their groups; with ``all_named`` also those that are in few rows of a table."""
-    counts, missing_rows = found.counts[:-1], found.counts[-1]
-    size = len(found.values)
+    values = np.array(found.values, dtype=object)
+    counts = np.bincount(found.codes + 1, count, minlength=len(values) + 1)
+    missing_rows, counts, size, total = counts[0], counts[1:], len(values), count.sum()
     missing = bool(missing_rows > 0)
     if size + missing < 2 or not size:
-        return None, [_constant(name, found.values[0] if size else "")]
+        return None, [_constant(name, values[0] if size else "")]
     if all_named:
-        few = counts < RARE * (counts.sum() + missing_rows)
+        few = counts < RARE * total
     else:
-        least = max(2, min(FEW, FEW_SHARE * (counts.sum() + missing_rows)))
+        least = max(2, min(FEW, FEW_SHARE * total))
         missing = bool(missing_rows >= least)
         few = counts < least
         if few.all() and size <= MOST_LEVELS:  # many small groups, such as shops
@@ -222,7 +222,6 @@ def _learn_text(name: str, found: Categories, *, all_named: bool) -> Learned:
     if size >= ID_LEAST and (size > ID_SHARE * counts.sum() or few.all()):
         rows = count_noun(int(counts.sum()), "row")
         return None, [Note("text id", name, f"{size:,} different values in {rows}")]
-    values = np.array(found.values, dtype=object)
     levels, rare = values[~few].tolist(), values[few].tolist()
     notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
     notes += note_rows("missing" if missing else "new missing average", name, found.missing)
