@@ -33,7 +33,7 @@ from stablepred import (
 from stablepred.core import resources
 from stablepred.core.resources import threads_for
 from stablepred.data import Environment, SyntheticWorld
-from stablepred.evaluation.facts import model_facts
+from stablepred.evaluation.diagnostics import model_facts
 from stablepred.search import StableSearchCV
 
 pytestmark = [

@@ -11,11 +11,10 @@ from sklearn.preprocessing import StandardScaler
 from stablepred import average_error, environment_errors, stability_error, stability_report
 from stablepred._random import numpy_generator
 from stablepred.data import Environment, SyntheticWorld
-from stablepred.evaluation.comparison import Comparison, Difference, Interval
-from stablepred.evaluation.facts import model_facts
+from stablepred.evaluation.diagnostics import model_facts
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.evaluation.references import fit_references
-from stablepred.evaluation.verdict import methods_title, stability_verdict
+from stablepred.evaluation.verdict import Comparison, Difference, Interval, stability_verdict
 from stablepred.exceptions import InputError
 from studies.references import ConstantPredictor, Oracle, shrinkage_line
 
@@ -125,9 +124,9 @@ def test_the_references_that_a_model_keeps_are_used(train, tests):
     [
         ({"baselines": {"LR": 1}}, r"must not be called \['LR'\]"),
         ({"baselines": {"LogisticRegression": 1}}, r"must not be called \['LogisticRegression'\]"),
-        ({"stable_features": ["W"]}, r"stable features \['W'\], which X lacks"),
-        ({"stable_features": []}, "pass both, or neither"),
-        ({"train": None, "stable_features": ["S1"]}, "pass both, or neither"),
+        ({"stable_features": ["W"]}, r"X lacks the columns \['W'\]"),
+        ({"stable_features": []}, "both, or neither"),
+        ({"train": None, "stable_features": ["S1"]}, "both, or neither"),
     ],
 )
 def test_bad_references_are_refused(train, tests, lr, change, message):
@@ -356,16 +355,6 @@ def test_differences_are_paired_over_the_rows(train, tests, lr):
         assert interval[1:] == pytest.approx(tuple(np.quantile(draws, [0.025, 0.975])))
     errors = report.comparison.errors
     np.testing.assert_allclose(found.by_environment, errors.iloc[0] - errors.iloc[1])
-
-
-def test_the_title_names_the_most_accurate_and_the_best_in_the_worst_case():
-    assert methods_title(compared()) == "There is nothing to compare m with"
-    assert methods_title(compared(differ("other", [0.02, -0.03, 0.04], UNSURE))) == (
-        "Average_Error is smallest for other (0.240), Worst_Error for other (0.280)"
-    )
-    assert methods_title(compared(differ("other", [0.0001, -0.0001, 0.0001], UNSURE))) == (
-        "Average_Error is smallest for m and other (0.250), Worst_Error for m and other (0.300)"
-    )
 
 
 # --- predictions ---

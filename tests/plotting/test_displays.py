@@ -202,18 +202,6 @@ def test_the_picture_of_the_path_has_a_row_per_step(train, stable):
     assert names(display)[0] == "all 10 variables"
 
 
-def test_a_path_may_name_a_single_variable_per_step():
-    table = pd.DataFrame(
-        {
-            "n_variables": [2, 1],
-            "dropped": ["", "V1"],
-            "error_training": [0.1, 0.2],
-            "error_made": [0.4, 0.2],
-        }
-    )
-    assert names(StabilityPriceDisplay.from_table(table)) == ["all 2 variables", "− V1"]
-
-
 def test_a_table_with_categories_and_missing_values_has_a_path_as_well():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 300)
@@ -260,9 +248,7 @@ def test_what_cannot_be_drawn_is_refused():
     for display, message in [
         (EnvironmentErrorsDisplay(nothing), "nothing to draw: EnvironmentErrorsDisplay"),
         (EnvironmentErrorsDisplay(pd.DataFrame(columns=["a"])), "nothing to draw"),
-        (VariableEffectsDisplay(nothing), r"lacks the columns \['feature', "),
         (VariableEffectsDisplay(pd.DataFrame(columns=columns)), "nothing to draw"),
-        (StabilityPriceDisplay(nothing), r"lacks the columns \['n_variables', "),
     ]:
         with pytest.raises(InputError, match=message):
             display.plot()

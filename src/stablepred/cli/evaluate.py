@@ -54,15 +54,14 @@ def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
     """Errors, calibration and references by environment and in summary; the verdict."""
     import pandas as pd
 
-    from stablepred.evaluation.comparison import compare
-    from stablepred.evaluation.facts import model_facts
+    from stablepred.evaluation.diagnostics import model_facts
     from stablepred.evaluation.metrics import Metric, add_summaries, interval_frame
-    from stablepred.evaluation.verdict import stability_verdict
+    from stablepred.evaluation.verdict import compare_errors, stability_verdict
 
     found, facts = loaded.environments, model_facts(loaded.model.estimator)
     predicted = {e.name: loaded.model.expected(e.X) for e in found}
     metric, methods = Metric.of("rmse"), {facts.name: predicted}
-    comparison, draws = compare(methods, loaded.references, found, metric, 0.95, 500, seed)
+    comparison, draws = compare_errors(methods, loaded.references, found, metric, 0.95, 500, seed)
     frame = interval_frame(comparison.errors.iloc[0], draws, 0.95)
     for name, errors in list(comparison.errors.iterrows())[1:]:
         frame[name] = add_summaries(errors.to_numpy())

@@ -119,7 +119,7 @@ def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
 
 def _describe_model(model: Any) -> None:
     """Print what was found."""
-    from stablepred.evaluation.facts import model_facts
+    from stablepred.evaluation.diagnostics import model_facts
     from stablepred.tables.messages import listed
 
     facts = model_facts(model)

@@ -5,12 +5,13 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
@@ -18,27 +19,29 @@ from sklearn.utils.validation import has_fit_parameter
 from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred._text import error_name, join_words
+from stablepred._validation import read_labels
 from stablepred._version import __version__
 from stablepred.baselines.methods import default_methods, find_method, make_method
-from stablepred.evaluation.metrics import (
-    SUMMARIES,
-    ErrorFunction,
-    Metric,
-    check_interval,
-    interval_frame,
+from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    PlainTable,
+    check_columns,
+    check_environments,
+    encode_classes,
+    list_tables,
 )
-from stablepred.evaluation.predictions import FloatArray
-from stablepred.evaluation.training import Split, make_splits
 from stablepred.exceptions import InputError
+from stablepred.html.fragments import Report
 from stablepred.io.records import Records, Result
 
-COLUMNS = [
-    f"{name}{end}" for name in ("average", "stability", "worst") for end in ("", " low", " high")
-]
+SUMMARY = {"average": "Average_Error", "stability": "Stability_Error", "worst": "Worst_Error"}
+COLUMNS = [f"{name}{end}" for name in SUMMARY for end in ("", " low", " high")]
+MOST_CODES = 10  # integers with more different values than this are a number
 
 
 @dataclass(frozen=True, repr=False)
-class MethodComparison:
+class MethodComparison(Report):
     """Errors of many methods in the same test environments; prints as a table.
 
     Attributes
@@ -67,26 +70,23 @@ class MethodComparison:
 
     def _shown(self) -> pd.DataFrame:
         """The numbers as text."""
-        rows = {}
-        for name, row in self.table.iterrows():
-            cells = {
-                what: ""
-                if np.isnan(row[what])
-                else f"{row[what]:.3f} ({row[f'{what} low']:.3f} to {row[f'{what} high']:.3f})"
-                for what in ("average", "stability", "worst")
-            }
-            rows[name] = cells | {"seconds": f"{row['seconds']:.1f}", "message": row["message"]}
-        frame = pd.DataFrame.from_dict(rows, orient="index")
-        return frame if frame["message"].any() else frame.drop(columns="message")
+        frame = pd.DataFrame(index=self.table.index.rename(None))
+        for what in SUMMARY:
+            cells = self.table[[what, f"{what} low", f"{what} high"]].map("{:.3f}".format)
+            frame[what] = [
+                "" if value == "nan" else f"{value} ({low} to {high})"
+                for value, low, high in cells.itertuples(index=False)
+            ]
+        frame["seconds"] = self.table["seconds"].map("{:.1f}".format)
+        failed = self.table["message"].any()
+        return frame.assign(message=self.table["message"]) if failed else frame
 
     @property
     def notes(self) -> list[str]:
         """What methods warned of, a line each."""
-        by_line: dict[str, list[str]] = {}
-        for name, lines in self.warnings.items():
-            for line in lines:
-                by_line.setdefault(line, []).append(name)
-        return [f"{join_words(names)}: {line}" for line, names in by_line.items()]
+        lines = dict.fromkeys(line for told in self.warnings.values() for line in told)
+        told = {line: [n for n, those in self.warnings.items() if line in those] for line in lines}
+        return [f"{join_words(names)}: {line}" for line, names in told.items()]
 
     @property
     def title(self) -> str:
@@ -99,28 +99,24 @@ class MethodComparison:
     def __str__(self) -> str:
         return "\n".join([self.title, self._shown().to_string(), *self.notes])
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return f"<p>{escape(self.title)}</p>{self._shown().to_html()}<ul>{notes}</ul>"
 
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
-        shown = self.table[self.table["message"] == ""].iloc[::-1]
-        figure = require("matplotlib.figure", "a picture").Figure(
-            figsize=(9, 1 + 0.3 * len(shown)), layout="constrained"
-        )
-        for axes, what in zip(
-            figure.subplots(1, 2, sharey=True), ("average", "stability"), strict=True
-        ):
-            middle = shown[what].to_numpy()
-            ends = shown[[f"{what} low", f"{what} high"]].to_numpy()
-            sides = np.maximum(np.abs(ends - middle[:, None]), 0.0).T
-            axes.errorbar(middle, np.arange(len(shown)), xerr=sides, fmt="o")
-            axes.set(xlabel=f"{what} error ({error_name(self.error)})", yticks=range(len(shown)))
-            axes.set_yticklabels(shown.index)
-            axes.grid(axis="x", alpha=0.3)
+        require("matplotlib", "a picture")
+        from matplotlib.figure import Figure
+
+        from stablepred.plotting.rows import MODEL, Display, Marks, draw_rows
+
+        shown = self.table[self.table["message"] == ""]
+        figure = Figure(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
+        for axes, what in zip(figure.subplots(1, 2), ("average", "stability"), strict=True):
+            low, high = shown[f"{what} low"], shown[f"{what} high"]
+            marks = Marks(what, shown[what], ("o", MODEL), low, high)
+            name = f"{what} error ({error_name(self.error)})"
+            draw_rows(Display(), axes, list(shown.index), [marks], name)
         return figure
 
 
@@ -188,7 +184,7 @@ def compare(
         raise InputError(f"the error {metric.name} is for two classes; take 'rmse' for a number.")
     several = splits[0].environment is not None
     records = None if checkpoint is None else Records(checkpoint)
-    data, results = _fingerprint(splits), {}
+    data, results = _fingerprint(splits), dict[str, Result]()
     for name, estimator in _list_methods(methods, numeric, several, seed).items():
         definition = {
             "data": data,
@@ -202,7 +198,14 @@ def compare(
         results[name] = _run(estimator, splits, metric, level, n_bootstrap, seed)
         if records is not None and not results[name]["message"]:
             records.add(definition, results[name])
-    return _collect(results, metric.name, level)
+    rows = {n: [r["summary"].get(c, np.nan) for c in COLUMNS] for n, r in results.items()}
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
+    for column in ("seconds", "message"):
+        table[column] = [result[column] for result in results.values()]
+    table = table.sort_values("average", kind="stable", na_position="last")  # the failed ones last
+    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in table.index}, orient="index")
+    warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
+    return MethodComparison(table, errors, warned, metric.name, level)
 
 
 def _list_methods(
@@ -212,30 +215,26 @@ def _list_methods(
     if methods is None:
         methods = default_methods(numeric=numeric, several=several)
     if not isinstance(methods, Mapping):
-        listed = [methods] if isinstance(methods, str) else methods
-        methods = {find_method(name, numeric=numeric): name for name in listed}
+        methods = {find_method(name, numeric=numeric): name for name in methods}
     found = {}
     for label, given in methods.items():
         if isinstance(given, str):
-            name = find_method(given, numeric=numeric)
-            found[str(label)] = make_method(name, seed, numeric=numeric)
-        elif hasattr(given, "get_params") and not isinstance(given, type):
-            found[str(label)] = given
-        else:
+            given = make_method(find_method(given, numeric=numeric), seed, numeric=numeric)
+        if not hasattr(given, "get_params") or isinstance(given, type):
             raise InputError(
-                f"method {label!r} must be an estimator or the name of a method, but is "
-                f"{given if isinstance(given, type) else type(given).__name__}."
+                f"method {label!r} must be an estimator or the name of a method, but is {given!r}."
             )
+        found[str(label)] = given
     if not found:
         raise InputError("there are no methods to compare; name at least one.")
     return found
 
 
 def _run(
-    estimator: Any, splits: Sequence[Split], metric: Metric, level: float, draws: int, seed: int
+    estimator: Any, splits: Sequence["Split"], metric: Metric, level: float, draws: int, seed: int
 ) -> Result:
     """Errors with intervals of one method, as plain values; or why it failed."""
-    started, message, errors, summary = time.perf_counter(), "", {}, {}
+    started, message, errors, summary = time.perf_counter(), "", {}, dict[str, float]()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -243,26 +242,27 @@ def _run(
             seconds = time.perf_counter() - started
             tests = [test for split in splits for test in split.tests]
             found = metric.errors(tests, predicted)
-            frame = interval_frame(
-                found, metric.resample(tests, [predicted], draws, seed)[0], level
-            )
+            drawn = metric.resample(tests, [predicted], draws, seed)[0]
+            frame = interval_frame(found, drawn, level)
+            for what, name in SUMMARY.items():
+                # A single environment has no summaries, and no stability.
+                row = frame.loc[name] if len(tests) > 1 else frame.iloc[0]
+                for column, end in (("error", ""), ("low", " low"), ("high", " high")):
+                    if len(tests) > 1 or what != "stability":
+                        summary[f"{what}{end}"] = float(row[column])
             errors = {str(name): float(value) for name, value in found.items()}
-            one = {"Average_Error": frame.iloc[0], "Worst_Error": frame.iloc[0]}
-            rows = one if len(tests) == 1 else {name: frame.loc[name] for name in SUMMARIES}
-            summary = {name: list(map(float, row)) for name, row in rows.items()}
         except Exception as error:
             message, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - started
-    lines = list(dict.fromkeys(str(warning.message) for warning in caught))
     return {
         "errors": errors,
         "summary": summary,
         "seconds": round(seconds, 3),
-        "warnings": lines,
+        "warnings": list(dict.fromkeys(str(warning.message) for warning in caught)),
         "message": message,
     }
 
 
-def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
+def _predict(estimator: Any, split: "Split") -> dict[str, FloatArray]:
     """Probabilities of the class 1, or predicted numbers, by test environment, of a fitted copy."""
     model, options, found = clone(estimator), {}, {}
     name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
@@ -275,7 +275,7 @@ def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
     return found
 
 
-def _fingerprint(splits: Sequence[Split]) -> str:
+def _fingerprint(splits: Sequence["Split"]) -> str:
     """A hash of all rows, names and labels."""
     digest = hashlib.sha256()
     for split in splits:
@@ -288,16 +288,73 @@ def _fingerprint(splits: Sequence[Split]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _collect(results: Mapping[str, Result], error: str, level: float) -> MethodComparison:
-    """The report of all methods, the best first and those that failed last."""
-    missing = [np.nan] * 3
-    rows = {
-        n: [v for s in SUMMARIES for v in r["summary"].get(s, missing)] for n, r in results.items()
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
-    table["seconds"] = [result["seconds"] for result in results.values()]
-    table["message"] = [result["message"] for result in results.values()]
-    table = table.sort_values("average", kind="stable", na_position="last")
-    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in table.index}, orient="index")
-    warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
-    return MethodComparison(table, errors, warned, error, level)
+# --- what is trained on, and what is tested ---
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows, labels of their environments if there are several, and test environments."""
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    environment: NDArray[Any] | None
+    tests: list[PlainTable]
+    numeric: bool  # whether the outcome is a number; else 0/1
+
+
+def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool) -> list[Split]:
+    """One split, or one for every environment that is left out."""
+    trained = list_tables(train, "train")
+    if leave_one_out:
+        if tests is not None or environment is not None:
+            raise InputError(
+                "leave_one_out tests the environments of one list, which are the labels as well: "
+                "leave tests= out, and environment=."
+            )
+        parts = [([t for t in trained if t is not one], [one]) for one in trained]
+    else:
+        parts = [(trained[:1], trained[1:])]
+    if tests is not None:
+        parts = [(trained, list_tables(tests, "test"))]
+    elif len(trained) < 2:
+        raise InputError(
+            "there is nothing to test in. Pass tests=, or a list of two or more environments."
+        )
+    return [_make_split(trained, tests, environment) for trained, tests in parts]
+
+
+def _make_split(trained: list[PlainTable], tests: list[PlainTable], environment: Any) -> Split:
+    """Check that all tables go together, and encode the outcome by what was seen in training."""
+    several = len(trained) > 1
+    check_environments([*trained, *tests] if several else tests)
+    check_columns(tests[0], trained[0].X.columns, "training")
+    if environment is not None:
+        read_labels(environment, "environment", sum(map(len, trained)))
+        environment = np.asarray(environment)
+    elif several:
+        environment = np.repeat([t.name for t in trained], [len(t) for t in trained])
+    X = pd.concat([table.X for table in trained], ignore_index=True)
+    y = np.concatenate([table.y for table in trained])
+    values = np.unique(y)
+    if len(values) < 2:
+        raise InputError(
+            f"the outcome is always {values[0]} in training for {tests[0].name!r}: there is "
+            "nothing to learn."
+        )
+    if len(values) == 2:
+        whole, *tests = [
+            encode_classes(one, "training", values.tolist())
+            for one in (PlainTable("train", X, y), *tests)
+        ]
+        return Split(X, whole.y, environment, tests, numeric=False)
+    few = y.dtype.kind in "iu" and len(values) <= MOST_CODES
+    for one in (PlainTable("train", X, y), *tests):
+        if few or one.y.dtype.kind not in "biuf":
+            raise InputError(
+                f"the outcome must be a number or have two classes, but {one.name} has "
+                f"{len(np.unique(one.y))} different values (e.g. "
+                f"{', '.join(map(str, np.unique(one.y)[:3]))}). Combine several classes into two"
+                + ("; of a number pass floats." if few else ".")
+            )
+    encoded = [replace(t, y=t.y.astype(np.float64)) for t in tests]
+    return Split(X, y.astype(np.float64), environment, encoded, numeric=True)

@@ -1,5 +1,6 @@
 """The page of a stability report."""
 
+import os
 import re
 from itertools import product
 
@@ -15,14 +16,17 @@ from stablepred._text import (
     percent,
     signed,
 )
-from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.facts import ModelFacts
+from stablepred.evaluation.diagnostics import BalanceReport, ModelFacts
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
-from stablepred.evaluation.verdict import NAMES, methods_title
-from stablepred.html.page import Block, Format, Page, Section, Table, make_figure, table_of
-from stablepred.plotting.errors import EnvironmentErrorsDisplay
-from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
+from stablepred.evaluation.verdict import NAMES
+from stablepred.html.page import Block, Format, Page, Section, make_figure, make_table, render
+from stablepred.io.atomic import write_file
+from stablepred.plotting.displays import (
+    BalanceDisplay,
+    EnvironmentErrorsDisplay,
+    VariableEffectsDisplay,
+)
 from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 
 SLIGHT = 0.02  # harm below this share of the error is not worth a title
@@ -36,7 +40,12 @@ MEANINGS = {
     "constant": "the same in every training row",
     "left out": "an id, free text or values in few rows each",
 }
-BESIDE = ("LR", "constant")
+METHODS = {
+    "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
+    "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out rows",
+    "constant": "the constant predicts the training mean for every row",
+    "oracle": "the oracle is the same kind of model on the features known to be stable",
+}
 NUMBERS = r" \([^()]* (differs|lower) by [^()]*\)"  # in a verdict
 PLAIN_WORDS = {
     "Average_Error": "Average error",
@@ -45,10 +54,15 @@ PLAIN_WORDS = {
 }
 
 
+def write_report(report: StabilityReport, path: str | os.PathLike[str]) -> None:
+    """Write the page of a report to a file, completely or not at all."""
+    write_file(path, render(stability_page(report)).encode(errors="replace"))
+
+
 def stability_page(report: StabilityReport) -> Page:
     """All that a stability report has to show."""
     facts = report.facts
-    sections = [_errors_section(report), _methods_section(report)]
+    sections = [_errors_section(report)]
     if facts.effects is not None:
         sections.append(_variables_section(facts, facts.effects))
     if report.breakers is not None:
@@ -62,7 +76,7 @@ def stability_page(report: StabilityReport) -> Page:
     for column, words in PLAIN_WORDS.items():
         found = list(zip(roles.values(), summary[column], strict=True))  # the model comes first
         at = [f"in {label(report.worst)}"] * (column == "Worst_Error")
-        at += [f"{NAMES[role]} {number(value)}" for role, value in found if role in BESIDE]
+        at += [f"{NAMES[r]} {number(value)}" for r, value in found if r in ("LR", "constant")]
         numbers.append((words, number(found[0][1]), ", ".join(at)))
     title = f"Stability report of {label(facts.name)}"
     headline = re.sub(NUMBERS, "", re.split(r"(?<=\.) (?=The worst error of)", report.verdict)[0])
@@ -71,14 +85,14 @@ def stability_page(report: StabilityReport) -> Page:
 
 
 def _errors_section(report: StabilityReport) -> Section:
-    """Errors per environment with intervals."""
-    own, errors = report.errors, report.comparison.errors
-    error, name, at = error_name(report.error), label(report.facts.name), report.errors["error"]
+    """Errors per environment with intervals, those of all methods, and what the references are."""
+    own, comparison = report.errors, report.comparison
+    error, name, at = error_name(report.error), label(report.facts.name), own["error"]
     figure = make_figure(
         lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
         f"{error} by environment, one mark per method",
         f"The line through a mark is the {percent(report.level)} interval of {name} over the rows.",
-        errors.shape[1],
+        len(report.rows),
     )
     frame = pd.DataFrame(
         {
@@ -91,58 +105,29 @@ def _errors_section(report: StabilityReport) -> Section:
         index=own.index.rename("environment"),
     )
     formats: dict[str, Format] = {"rows": lambda rows: number(rows, 0)}
-    table = table_of(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))
-    blocks: list[list[Block]] = [[figure, table]]
-    if len(errors) > 1:
-        blocks.append([table_of(errors.T.rename_axis("environment"), f"{error} of all methods")])
+    blocks = [[figure, make_table(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))]]
+    known = [text for role, text in METHODS.items() if role in comparison.roles.values()]
+    text = [f"All fitted on the training rows: {'; '.join(known)}."]
+    if not known:
+        text = [
+            "The model keeps no references, and without the training environment (train=...) "
+            "there is no logistic regression and no constant to compare with."
+        ]
+    summary = comparison.summary()
+    if len(summary) > 1:
+        every = pd.concat([comparison.errors.T, summary[list(SUMMARIES)].T])
+        every = every.rename_axis("environment")
+        blocks.append([make_table(every, f"{error} of all methods", summary=len(SUMMARIES))])
+    if "shrunk_better" in summary and summary["shrunk_better"].iloc[0]:
+        text.append(
+            f"{name} does not help: some step of the linear model, pulled step by step to the "
+            "constant, is smaller in both Average_Error and Stability_Error."
+        )
     title = (
         f"The error is largest in {label(report.worst)} ({number(at[report.worst])}) and "
         f"smallest in {label(report.best)} ({number(at[report.best])})"
     )
-    return Section("errors", "Errors", title, [], blocks)
-
-
-def _methods_section(report: StabilityReport) -> Section:
-    """Summaries of the errors of all methods, and how they stand to the references."""
-    names = dict(zip(SUMMARIES, ("average", "stability", "worst"), strict=True))
-    names |= {"average_gap": "average gap closed", "stability_gap": "stability gap closed"}
-    names["shrunk_better"] = beaten = "beaten by shrunk LR"
-    formats: dict[str, Format] = {name: percent for name in names.values() if "gap" in name}
-    formats[beaten] = lambda value: "yes" if value else "no"
-    frame = report.comparison.summary().rename(columns=names).rename_axis("method")
-    table = table_of(frame, join_words(SUMMARIES), formats)
-    title = methods_title(report.comparison)
-    return Section("methods", "Methods", title, _about_methods(report), [[table]])
-
-
-def _about_methods(report: StabilityReport) -> list[str]:
-    """What the references are, and what is missing."""
-    comparison = report.comparison
-    meanings = {
-        "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
-        "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out "
-        "rows",
-        "constant": "the constant predicts the training mean for every row",
-        "oracle": "the oracle is the same kind of model on the features known to be stable",
-    }
-    known = [text for role, text in meanings.items() if role in comparison.roles.values()]
-    if not known:
-        return [
-            "The model keeps no references, and without the training environment (train=...) "
-            "there is no logistic regression and no constant to compare with."
-        ]
-    about = [f"All fitted on the training rows: {'; '.join(known)}."]
-    if comparison.line is not None:
-        about.append(
-            "Shrunk LR is the linear model pulled step by step to the constant. A method is beaten "
-            "by it, and does not help, if some step is smaller in both average and stability."
-        )
-    if "oracle" in comparison.roles.values():
-        about.append(
-            "The gap closed is the share of the way from LR to the oracle; more than 100 % is "
-            "beyond it."
-        )
-    return [*about, *comparison.notes]
+    return Section("errors", "Errors", title, [*text, *comparison.notes], blocks)
 
 
 def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Section:
@@ -170,7 +155,7 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
     frame = breakers.set_index("feature")[list(columns)].rename(columns=columns)
     signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
     link = "Link: mean of the outcome where the feature is high minus where it is low"
-    blocks: list[Block] = [table_of(frame, link, signs)]
+    blocks = [make_table(frame, link, signs)]
     shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
     if not shown.empty:
         names, harm = list(shown["feature"]), shown["harm"].to_numpy()
@@ -204,24 +189,23 @@ def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
         "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
         "deviation of a number; of a category, its clearest level. Verdicts are the model's."
     )
-    ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
-    for column in ("used", "verdict"):  # first the verdict, then whether it was followed
-        if column in frame:
-            frame.insert(0, column, frame.pop(column))
+    frame = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
+    frame = _space_out(frame.set_index("feature").rename_axis("variable"))
+    first = [name for name in ("verdict", "used") if name in frame]
+    frame = frame[[*first, *(name for name in frame if name not in first)]]
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["used"] = lambda value: "yes" if value else "no"
-    table = table_of(frame, "Effect, interval and evidence per variable", formats)
+    table = make_table(frame, "Effect, interval and evidence per variable", formats)
     figure = make_figure(
         VariableEffectsDisplay(effects).plot,
         "Effect of each variable with its interval",
         "Effects with intervals, the largest first.",
         len(effects),
     )
-    rows: list[list[Block]] = [[figure, table]]
+    rows = [[figure, table]]
     if facts.decision is not None:
         candidates = _space_out(facts.decision.candidates.set_index("candidate"))
-        rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
+        rows.append([make_table(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
     return Section("variables", "What it uses", title, [line for line in text if line], rows)
 
 
@@ -245,7 +229,7 @@ def balance_section(report: BalanceReport) -> Section:
         f"{label(worst.covariate)}.",
         f"Under the weights {report.n_rows:,} rows are as precise as "
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
-        f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
+        f"of a mean is {number(1 / report.effective_share, 2)} times that of equal weights.",
     ]
     figure = make_figure(
         BalanceDisplay(report).plot,
@@ -259,24 +243,20 @@ def balance_section(report: BalanceReport) -> Section:
 def _run_section(report: StabilityReport) -> Section:
     """Model, settings and versions."""
     facts, remarks = report.facts, []
+    name = label(facts.name)
     if report.breakers is None:
         remarks.append("From predictions alone there is no answer to what breaks the model.")
     if facts.converged is False:
-        remarks.append(f"{label(facts.name)} stopped before it converged.")
+        remarks.append(f"{name} stopped before it converged.")
     entries = {"model": " → ".join(facts.steps)}
     if facts.n_iter is not None:
         state = {True: ", converged", False: ", not converged", None: ""}[facts.converged]
         entries["fit"] = f"{count_noun(facts.n_iter, 'iteration')}{state}"
-    title = (
-        f"{label(facts.name)} on {count_noun(int(report.rows.sum()), 'row')} in "
-        f"{count_noun(len(report.rows), 'environment')}"
-    )
-    tables = {
-        "The run": entries | report.run,
-        f"Parameters of {label(facts.name)}": facts.parameters,
-    }
+    rows, environments = int(report.rows.sum()), len(report.rows)
+    title = f"{name} on {count_noun(rows, 'row')} in {count_noun(environments, 'environment')}"
+    tables = {"The run": entries | report.run, f"Parameters of {name}": facts.parameters}
     blocks = [
-        Table(caption, [], [(label(key), label(value, 120)) for key, value in found.items()])
+        Block(caption, rows=[(label(key), label(value, 120)) for key, value in found.items()])
         for caption, found in tables.items()
         if found
     ]

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
@@ -34,12 +33,6 @@ def method_looks(roles: Mapping[str, str]) -> dict[str, Look]:
     """A look for each method by its role: model, LR, constant, oracle, or baseline."""
     baselines = cycle(BASELINES)
     return {name: ROLES.get(role) or next(baselines) for name, role in roles.items()}
-
-
-def check_columns(frame: pd.DataFrame, *needed: str) -> None:
-    """Refuse a frame without some of the columns that are drawn."""
-    if missing := [name for name in needed if name not in frame]:
-        raise InputError(f"the frame to draw lacks the columns {missing}.")
 
 
 class Display:

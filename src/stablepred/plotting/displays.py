@@ -1,6 +1,7 @@
-"""Pictures of one fitted model: balance, effects, weights, and the price of stability."""
+"""Pictures of errors by environment, balance, effects, weights, and the price of stability."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -8,11 +9,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
-from stablepred._text import MINUS, count_noun, join_words, percent
-from stablepred.evaluation.diagnostics import BalanceReport
+from stablepred._random import RandomState, root_seed
+from stablepred._text import MINUS, count_noun, error_name, join_words, percent
+from stablepred.evaluation.diagnostics import BalanceReport, model_facts
 from stablepred.evaluation.diagnostics import effective_share as share_of
-from stablepred.evaluation.facts import model_facts
+from stablepred.evaluation.metrics import SUMMARIES, Metric, check_interval, percentiles
+from stablepred.evaluation.predictions import Environments, check_environments
 from stablepred.evaluation.price import stability_price
+from stablepred.evaluation.reports import StabilityReport
+from stablepred.evaluation.verdict import REFERENCES, compare_errors
 from stablepred.exceptions import InputError
 from stablepred.plotting.rows import (
     BASELINES,
@@ -21,11 +26,107 @@ from stablepred.plotting.rows import (
     QUIET,
     Display,
     Marks,
-    check_columns,
     draw_rows,
+    method_looks,
 )
 
 VERDICTS = {"stable": ("o", MODEL), "undecided": ("D", "#a67c0a"), "noisy": ("X", QUIET)}
+
+
+@dataclass(eq=False, repr=False)
+class EnvironmentErrorsDisplay(Display):
+    """Errors by environment, one mark per model; the first model has intervals.
+
+    Parameters
+    ----------
+    errors : DataFrame
+        One row per model, the first of which is drawn on top; one column per environment.
+    low, high : array of shape (n_environments,), optional
+        Interval of the errors of the first model.
+    roles : mapping, optional
+        By model: "model", "LR", "constant", "oracle" or "baseline", which decides its look.
+    error : str
+        As in `environment_errors`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from stablepred.data import SyntheticWorld
+    >>> from stablepred.plotting import EnvironmentErrorsDisplay
+    >>> world = SyntheticWorld("s_indep_v")
+    >>> train = world.sample(500, bias_rate=0.75, random_state=0)
+    >>> model = LogisticRegression().fit(train.X, train.y)
+    >>> tests = [world.sample(500, bias_rate=r, random_state=1) for r in (0.1, 0.5, 0.9)]
+    >>> display = EnvironmentErrorsDisplay.from_estimator(model, tests)
+    >>> display.ax_.get_xlabel()
+    'RMSE'
+    """
+
+    errors: pd.DataFrame
+    _: KW_ONLY
+    low: Any = None
+    high: Any = None
+    roles: Mapping[str, str] | None = None
+    error: str = "rmse"
+
+    @classmethod
+    def from_estimator(cls, model: Any, environments: Environments, **options: Any) -> Self:
+        """Draw the errors of one fitted classifier or regressor; options as below."""
+        return cls.from_environments({model_facts(model).name: model}, environments, **options)
+
+    @classmethod
+    def from_environments(
+        cls,
+        models: Mapping[str, Any],
+        environments: Environments,
+        *,
+        error: str = "rmse",
+        level: float = 0.95,
+        n_bootstrap: int = 200,
+        random_state: RandomState = 0,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the errors of fitted models by name.
+
+        Parameters
+        ----------
+        models : mapping
+            From name to whatever `environment_errors` takes as a model.
+        environments, error : Environment, (X, y), or a list or mapping of them; and str
+            As in `environment_errors`.
+        level, n_bootstrap, random_state : float, int, seed
+            Of the intervals of the first model, over the rows of each environment.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a figure of its own.
+        """
+        check_interval(level, n_bootstrap)
+        metric, tables = Metric.of(error), check_environments(environments, *models.values())
+        options = metric, level, n_bootstrap, root_seed(random_state)
+        found, draws = compare_errors(models, {}, tables, *options)
+        low, high = percentiles(draws, level)
+        roles = {n: n if n in REFERENCES and r != "model" else r for n, r in found.roles.items()}
+        return cls(found.errors, low=low, high=high, roles=roles, error=metric.name).plot(ax)
+
+    @classmethod
+    def from_report(cls, report: StabilityReport, *, ax: Axes | None = None) -> Self:
+        """Draw the errors of a stability report."""
+        errors, roles = report.comparison.errors, report.comparison.roles
+        low, high = report.errors.iloc[: -len(SUMMARIES)][["low", "high"]].to_numpy().T
+        return cls(errors, low=low, high=high, roles=roles, error=report.error).plot(ax)
+
+    def plot(self, ax: Axes | None = None, *, n_environments: int = MOST_ROWS) -> Self:
+        """Draw in the order given; of more, the environments where the first errs most."""
+        shown = np.arange(self.errors.shape[1])
+        if len(shown) > n_environments:
+            shown = np.argsort(-self.errors.iloc[0].to_numpy(), kind="stable")[:n_environments]
+        looks = method_looks(self.roles or dict.fromkeys(self.errors.index, "baseline"))
+        errors = self.errors.to_numpy()[:, shown]
+        series = [Marks(n, row, look) for (n, look), row in zip(looks.items(), errors, strict=True)]
+        if self.low is not None and self.high is not None:
+            low, high = (np.asarray(ends)[shown] for ends in (self.low, self.high))
+            series[0] = series[0]._replace(low=low, high=high)
+        names, joined = list(self.errors.columns[shown]), len(series) > 1
+        return draw_rows(self, ax, names, series, error_name(self.error), joined=joined)
 
 
 @dataclass(eq=False, repr=False)
@@ -89,18 +190,14 @@ class VariableEffectsDisplay(Display):
 
     def plot(self, ax: Axes | None = None, *, n_variables: int = MOST_ROWS) -> Self:
         """Draw the variables, the largest absolute effect first."""
-        check_columns(self.effects, "feature", "effect", "low", "high", "verdict")
         frame = self.effects[self.effects["verdict"].isin(list(VERDICTS))]  # not the constant ones
         frame = frame.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
         frame = frame.head(n_variables)
         series = []
         for verdict, look in VERDICTS.items():
-            rows = frame["verdict"] == verdict
-            values, low, high = (
-                np.where(rows, frame[column], np.nan) for column in ("effect", "low", "high")
-            )
-            if rows.any():
-                series.append(Marks(verdict, values, look, low, high))
+            own = frame[["effect", "low", "high"]].where(frame["verdict"] == verdict)
+            if own["effect"].notna().any():
+                series.append(Marks(verdict, own["effect"], look, own["low"], own["high"]))
         return draw_rows(self, ax, list(frame["feature"]), series, "effect", zero=True)
 
 
@@ -129,7 +226,7 @@ class WeightsDisplay(Display):
         effective_share: float | None = None,
     ) -> None:
         w = np.asarray(weights, dtype=np.float64)
-        if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any() or not (w > 0).any():
+        if w.ndim != 1 or not (np.isfinite(w) & (w >= 0)).all() or not w.any():
             raise InputError(
                 "weights must be finite, not negative and not all zero, a value for each row, but "
                 f"are {w}."
@@ -169,8 +266,7 @@ class StabilityPriceDisplay(Display):
     Parameters
     ----------
     table : DataFrame
-        As `stability_price` returns it: ``n_variables``, ``dropped`` (a name or several),
-        ``error_training``, ``error_made``.
+        As `stability_price` returns it.
     """
 
     table: pd.DataFrame
@@ -189,12 +285,10 @@ class StabilityPriceDisplay(Display):
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw the path from top to bottom."""
-        check_columns(self.table, "n_variables", "dropped", "error_training", "error_made")
-        names = []
-        for n, dropped in zip(self.table["n_variables"], self.table["dropped"], strict=True):
-            left = [dropped] if isinstance(dropped, str) else list(map(str, dropped))
-            all_of_them = f"all {count_noun(int(n), 'variable')}"
-            names.append(f"{MINUS} {join_words(left, most=1)}" if any(left) else all_of_them)
+        names = [
+            f"{MINUS} {join_words(left, most=1)}" if left else f"all {count_noun(n, 'variable')}"
+            for n, left in zip(self.table["n_variables"], self.table["dropped"], strict=True)
+        ]
         series = [
             Marks("made environments", self.table["error_made"], ("o", MODEL)),
             Marks("training rows, held out", self.table["error_training"], BASELINES[3]),
