@@ -183,7 +183,7 @@ def compared(*differences, model=(0.2, 0.25, 0.3)):
     errors = {"m": own} | {d.other: own - d.by_environment for d in differences}
     frame = pd.DataFrame(errors, index=list("abc")).T
     roles = {"m": "model"} | {d.other: d.role for d in differences}
-    return Comparison(frame, roles, None, differences)
+    return Comparison(frame, roles, None, differences, frame)
 
 
 def judge(*differences, constant=False, share=None):
@@ -307,7 +307,7 @@ def test_a_single_environment_is_judged_by_its_error_alone():
             "LR", "LR", np.array([gap]), Interval(gap, gap - width, gap + width), None
         )
         errors = pd.DataFrame({"m": [0.3], "LR": [0.3 - gap]}, index=["only"]).T
-        comparison = Comparison(errors, {"m": "model", "LR": "LR"}, None, (found,))
+        comparison = Comparison(errors, {"m": "model", "LR": "LR"}, None, (found,), errors)
         return stability_verdict(comparison, "rmse", 0.95, False, None)
 
     assert judge_one(0.1, CLEAR) == (

@@ -55,14 +55,14 @@ def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
     import pandas as pd
 
     from stablepred.evaluation.diagnostics import model_facts
-    from stablepred.evaluation.metrics import Metric, add_summaries, interval_frame
+    from stablepred.evaluation.metrics import Metric, add_summaries
     from stablepred.evaluation.verdict import compare_errors, stability_verdict
 
     found, facts = loaded.environments, model_facts(loaded.model.estimator)
     predicted = {e.name: loaded.model.expected(e.X) for e in found}
     metric, methods = Metric.of("rmse"), {facts.name: predicted}
-    comparison, draws = compare_errors(methods, loaded.references, found, metric, 0.95, 500, seed)
-    frame = interval_frame(comparison.errors.iloc[0], draws, 0.95)
+    comparison = compare_errors(methods, loaded.references, found, metric, 0.95, 500, seed)
+    frame = comparison.intervals.copy()
     for name, errors in list(comparison.errors.iterrows())[1:]:
         frame[name] = add_summaries(errors.to_numpy())
     frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))

@@ -1,14 +1,13 @@
 """Many methods, trained on the same rows and tested in the same environments: one table."""
 
-import hashlib
 import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -22,7 +21,13 @@ from stablepred._text import error_name, join_words
 from stablepred._validation import read_labels
 from stablepred._version import __version__
 from stablepred.baselines.methods import default_methods, find_method, make_method
-from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
+from stablepred.evaluation.metrics import (
+    SUMMARIES,
+    ErrorFunction,
+    Metric,
+    check_interval,
+    interval_frame,
+)
 from stablepred.evaluation.predictions import (
     FloatArray,
     PlainTable,
@@ -32,11 +37,11 @@ from stablepred.evaluation.predictions import (
     list_tables,
 )
 from stablepred.exceptions import InputError
-from stablepred.html.fragments import Report
+from stablepred.html.fragments import Report, table
 from stablepred.io.records import Records, Result
 
-SUMMARY = {"average": "Average_Error", "stability": "Stability_Error", "worst": "Worst_Error"}
-COLUMNS = [f"{name}{end}" for name in SUMMARY for end in ("", " low", " high")]
+SHOWN = ("average", "stability", "worst")
+COLUMNS = [f"{name}{end}" for name in SHOWN for end in ("", " low", " high")]
 MOST_CODES = 10  # integers with more different values than this are a number
 
 
@@ -44,23 +49,14 @@ MOST_CODES = 10  # integers with more different values than this are a number
 class MethodComparison(Report):
     """Errors of many methods in the same test environments; prints as a table.
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per method, the smallest Average_Error first: ``average``, ``stability`` and
-        ``worst`` error, each with the ``low`` and ``high`` end of its bootstrap interval, the
-        ``seconds`` of the fit, and the ``message`` of a method that failed.
-    errors : DataFrame
-        The error of every method (row) in every test environment (column).
-    warnings : dict of list of str
-        What each method warned of.
-    error, level : str and float
-        Name of the error, and level of the intervals.
+    ``table`` has one row per method, the smallest Average_Error first: ``average``, ``stability``
+    and ``worst`` error, each with the ``low`` and ``high`` end of its bootstrap interval, the
+    ``seconds`` of the fit, and the ``message`` of a method that failed.
     """
 
     table: pd.DataFrame
-    errors: pd.DataFrame
-    warnings: dict[str, list[str]]
+    errors: pd.DataFrame  # of every method (row) in every test environment (column)
+    warnings: dict[str, list[str]]  # what each method warned of
     error: str
     level: float
 
@@ -69,9 +65,8 @@ class MethodComparison(Report):
         return self.table.copy()
 
     def _shown(self) -> pd.DataFrame:
-        """The numbers as text."""
         frame = pd.DataFrame(index=self.table.index.rename(None))
-        for what in SUMMARY:
+        for what in SHOWN:
             cells = self.table[[what, f"{what} low", f"{what} high"]].map("{:.3f}".format)
             frame[what] = [
                 "" if value == "nan" else f"{value} ({low} to {high})"
@@ -90,7 +85,6 @@ class MethodComparison(Report):
 
     @property
     def title(self) -> str:
-        """What the numbers are."""
         return (
             f"{error_name(self.error)} over {self.errors.shape[1]} test environments, with "
             f"{self.level:.0%} intervals over rows"
@@ -100,8 +94,7 @@ class MethodComparison(Report):
         return "\n".join([self.title, self._shown().to_string(), *self.notes])
 
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return f"<p>{escape(self.title)}</p>{self._shown().to_html()}<ul>{notes}</ul>"
+        return table(self._shown(), "\n".join([self.title, *self.notes]))
 
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
@@ -118,6 +111,69 @@ class MethodComparison(Report):
             name = f"{what} error ({error_name(self.error)})"
             draw_rows(Display(), axes, list(shown.index), [marks], name)
         return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows, labels of their environments if there are several, and test environments."""
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    environment: NDArray[Any] | None
+    tests: list[PlainTable]
+    numeric: bool  # whether the outcome is a number; else 0/1
+
+
+def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool) -> list[Split]:
+    """One split, or one for every environment that is left out."""
+    trained = list_tables(train, "train")
+    if leave_one_out and (tests is not None or environment is not None):
+        raise InputError(
+            "leave_one_out tests the environments of one list, which are the labels as well: "
+            "leave tests= out, and environment=."
+        )
+    if tests is not None:
+        return [_make_split(trained, list_tables(tests, "test"), environment)]
+    if len(trained) < 2:
+        raise InputError(
+            "there is nothing to test in. Pass tests=, or a list of two or more environments."
+        )
+    if not leave_one_out:
+        return [_make_split(trained[:1], trained[1:], environment)]
+    return [_make_split([t for t in trained if t is not one], [one], None) for one in trained]
+
+
+def _make_split(trained: list[PlainTable], tests: list[PlainTable], environment: Any) -> Split:
+    """Check that all tables go together, and encode the outcome by what was seen in training."""
+    several = len(trained) > 1
+    check_environments([*trained, *tests] if several else tests)
+    check_columns(tests[0], trained[0].X.columns, "training")
+    if environment is not None:
+        read_labels(environment, "environment", sum(map(len, trained)))
+        environment = np.asarray(environment)
+    elif several:
+        environment = np.repeat([t.name for t in trained], [len(t) for t in trained])
+    X = pd.concat([table.X for table in trained], ignore_index=True)
+    whole = PlainTable("training", X, np.concatenate([table.y for table in trained]))
+    values = np.unique(whole.y)
+    if len(values) < 2:
+        raise InputError(
+            f"the outcome is always {values[0]} in training for {tests[0].name!r}: there is "
+            "nothing to learn."
+        )
+    if numeric := len(values) > 2:
+        few = whole.y.dtype.kind in "iu" and len(values) <= MOST_CODES
+        for one in (whole, *tests):
+            if few or one.y.dtype.kind not in "biuf":
+                raise InputError(
+                    f"the outcome must be a number or have two classes, but {one.name} has "
+                    f"{len(values)} different values (e.g. {', '.join(map(str, values[:3]))}). "
+                    "Combine several classes into two; of a number pass floats."
+                )
+        read = [replace(one, y=one.y.astype(np.float64)) for one in (whole, *tests)]
+    else:
+        read = [encode_classes(one, "training", values.tolist()) for one in (whole, *tests)]
+    return Split(X, read[0].y, environment, read[1:], numeric)
 
 
 def compare(
@@ -144,23 +200,19 @@ def compare(
     tests : Environment, (X, y), or a list or mapping of them
         Where to test.
     methods : list of str, or mapping of names to estimators, optional
-        Names are those of ``stablepred.baselines.methods``: constant, lr, lr_cv, lr_unpenalised,
-        boosting, stable, gbr, dgbr, dlr, gbr_paper, dgbr_paper, dwr, srdo, dro_chi2, dro_cvar,
-        dro_kl, group_dro; and for a number constant, ols, lasso, boosting, stable, gbr, dwr, srdo,
-        dro_chi2, dro_cvar, dro_kl, anchor. They get the columns as a `TableEncoder` encodes them;
-        estimators of a mapping get X as it is. By default, all that the data allow.
+        Of two classes constant, lr, lr_cv, lr_unpenalised, boosting, stable, gbr, dgbr, dlr,
+        gbr_paper, dgbr_paper, dwr, srdo, dro_chi2, dro_cvar, dro_kl, group_dro; of a number
+        constant, ols, lasso, boosting, stable, gbr, dwr, srdo, dro_chi2, dro_cvar, dro_kl, anchor.
+        Estimators of a mapping get X as it is, not encoded. By default, all that the data allow.
     environment : array-like, optional
         Labels of the training environments, one for every row of a single ``train``.
     leave_one_out : bool
         With one list and no ``tests``: every environment is tested by methods that were trained on
         all others, which are their training environments.
-    error, level, n_bootstrap : str or callable, float, int
-        As in `error_interval`.
-    random_state : int, RandomState or None
-        Seed of the methods and of the bootstrap.
+    error, level, n_bootstrap, random_state : str or callable, float, int, seed
+        As in `error_interval`; the seed is also that of the methods.
     checkpoint : path, optional
-        File of finished methods, one JSON line each. Called again on the same data, those are
-        not run again.
+        File of finished methods, which are not run again on the same data.
 
     Returns
     -------
@@ -177,14 +229,13 @@ def compare(
     ['r=0.3', 'r=0.6']
     """
     splits = make_splits(train, tests, environment, leave_one_out=leave_one_out)
-    numeric = splits[0].numeric
     metric, seed = Metric.of(error), root_seed(random_state)
     check_interval(level, n_bootstrap)
+    numeric, several = splits[0].numeric, splits[0].environment is not None
     if numeric and metric.name in ("log_loss", "zero_one", "brier"):
         raise InputError(f"the error {metric.name} is for two classes; take 'rmse' for a number.")
-    several = splits[0].environment is not None
     records = None if checkpoint is None else Records(checkpoint)
-    data, results = _fingerprint(splits), dict[str, Result]()
+    data, results = joblib.hash(splits), dict[str, Result]()
     for name, estimator in _list_methods(methods, numeric, several, seed).items():
         definition = {
             "data": data,
@@ -198,20 +249,19 @@ def compare(
         results[name] = _run(estimator, splits, metric, level, n_bootstrap, seed)
         if records is not None and not results[name]["message"]:
             records.add(definition, results[name])
-    rows = {n: [r["summary"].get(c, np.nan) for c in COLUMNS] for n, r in results.items()}
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
+    rows = {name: result["summary"] for name, result in results.items()}
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
     for column in ("seconds", "message"):
-        table[column] = [result[column] for result in results.values()]
-    table = table.sort_values("average", kind="stable", na_position="last")  # the failed ones last
-    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in table.index}, orient="index")
+        frame[column] = [result[column] for result in results.values()]
+    frame = frame.sort_values("average", kind="stable", na_position="last")  # the failed ones last
+    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in frame.index}, orient="index")
     warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
-    return MethodComparison(table, errors, warned, metric.name, level)
+    return MethodComparison(frame, errors, warned, metric.name, level)
 
 
 def _list_methods(
     methods: Sequence[str] | Mapping[str, Any] | None, numeric: bool, several: bool, seed: int
 ) -> dict[str, Any]:
-    """Unfitted estimators by name."""
     if methods is None:
         methods = default_methods(numeric=numeric, several=several)
     if not isinstance(methods, Mapping):
@@ -231,10 +281,10 @@ def _list_methods(
 
 
 def _run(
-    estimator: Any, splits: Sequence["Split"], metric: Metric, level: float, draws: int, seed: int
+    estimator: Any, splits: Sequence[Split], metric: Metric, level: float, draws: int, seed: int
 ) -> Result:
     """Errors with intervals of one method, as plain values; or why it failed."""
-    started, message, errors, summary = time.perf_counter(), "", {}, dict[str, float]()
+    started, message, errors, summary = time.perf_counter(), "", {}, [np.nan] * len(COLUMNS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -244,12 +294,9 @@ def _run(
             found = metric.errors(tests, predicted)
             drawn = metric.resample(tests, [predicted], draws, seed)[0]
             frame = interval_frame(found, drawn, level)
-            for what, name in SUMMARY.items():
-                # A single environment has no summaries, and no stability.
-                row = frame.loc[name] if len(tests) > 1 else frame.iloc[0]
-                for column, end in (("error", ""), ("low", " low"), ("high", " high")):
-                    if len(tests) > 1 or what != "stability":
-                        summary[f"{what}{end}"] = float(row[column])
+            if len(tests) == 1:  # the average and the worst; there is no stability
+                frame = frame.iloc[[0, 0]].set_axis([SUMMARIES[0], SUMMARIES[2]])
+            summary = frame.reindex(SUMMARIES).to_numpy().ravel().tolist()
             errors = {str(name): float(value) for name, value in found.items()}
         except Exception as error:
             message, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - started
@@ -262,7 +309,7 @@ def _run(
     }
 
 
-def _predict(estimator: Any, split: "Split") -> dict[str, FloatArray]:
+def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
     """Probabilities of the class 1, or predicted numbers, by test environment, of a fitted copy."""
     model, options, found = clone(estimator), {}, {}
     name, last = model.steps[-1] if isinstance(model, Pipeline) else ("", model)
@@ -273,88 +320,3 @@ def _predict(estimator: Any, split: "Split") -> dict[str, FloatArray]:
         predicted = model.predict(test.X) if split.numeric else model.predict_proba(test.X)[:, 1]
         found[test.name] = np.asarray(predicted, dtype=np.float64).reshape(len(test.y))
     return found
-
-
-def _fingerprint(splits: Sequence["Split"]) -> str:
-    """A hash of all rows, names and labels."""
-    digest = hashlib.sha256()
-    for split in splits:
-        labels = [] if split.environment is None else split.environment.tolist()
-        digest.update(repr(labels).encode())
-        for name, X, y in [("", split.X, split.y), *((t.name, t.X, t.y) for t in split.tests)]:
-            digest.update(repr((name, list(X.columns), list(map(str, X.dtypes)))).encode())
-            digest.update(pd.util.hash_pandas_object(X, index=False).to_numpy().tobytes())
-            digest.update(np.asarray(y, dtype=np.float64).tobytes())
-    return digest.hexdigest()[:16]
-
-
-# --- what is trained on, and what is tested ---
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Training rows, labels of their environments if there are several, and test environments."""
-
-    X: pd.DataFrame
-    y: NDArray[Any]
-    environment: NDArray[Any] | None
-    tests: list[PlainTable]
-    numeric: bool  # whether the outcome is a number; else 0/1
-
-
-def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool) -> list[Split]:
-    """One split, or one for every environment that is left out."""
-    trained = list_tables(train, "train")
-    if leave_one_out:
-        if tests is not None or environment is not None:
-            raise InputError(
-                "leave_one_out tests the environments of one list, which are the labels as well: "
-                "leave tests= out, and environment=."
-            )
-        parts = [([t for t in trained if t is not one], [one]) for one in trained]
-    else:
-        parts = [(trained[:1], trained[1:])]
-    if tests is not None:
-        parts = [(trained, list_tables(tests, "test"))]
-    elif len(trained) < 2:
-        raise InputError(
-            "there is nothing to test in. Pass tests=, or a list of two or more environments."
-        )
-    return [_make_split(trained, tests, environment) for trained, tests in parts]
-
-
-def _make_split(trained: list[PlainTable], tests: list[PlainTable], environment: Any) -> Split:
-    """Check that all tables go together, and encode the outcome by what was seen in training."""
-    several = len(trained) > 1
-    check_environments([*trained, *tests] if several else tests)
-    check_columns(tests[0], trained[0].X.columns, "training")
-    if environment is not None:
-        read_labels(environment, "environment", sum(map(len, trained)))
-        environment = np.asarray(environment)
-    elif several:
-        environment = np.repeat([t.name for t in trained], [len(t) for t in trained])
-    X = pd.concat([table.X for table in trained], ignore_index=True)
-    y = np.concatenate([table.y for table in trained])
-    values = np.unique(y)
-    if len(values) < 2:
-        raise InputError(
-            f"the outcome is always {values[0]} in training for {tests[0].name!r}: there is "
-            "nothing to learn."
-        )
-    if len(values) == 2:
-        whole, *tests = [
-            encode_classes(one, "training", values.tolist())
-            for one in (PlainTable("train", X, y), *tests)
-        ]
-        return Split(X, whole.y, environment, tests, numeric=False)
-    few = y.dtype.kind in "iu" and len(values) <= MOST_CODES
-    for one in (PlainTable("train", X, y), *tests):
-        if few or one.y.dtype.kind not in "biuf":
-            raise InputError(
-                f"the outcome must be a number or have two classes, but {one.name} has "
-                f"{len(np.unique(one.y))} different values (e.g. "
-                f"{', '.join(map(str, np.unique(one.y)[:3]))}). Combine several classes into two"
-                + ("; of a number pass floats." if few else ".")
-            )
-    encoded = [replace(t, y=t.y.astype(np.float64)) for t in tests]
-    return Split(X, y.astype(np.float64), environment, encoded, numeric=True)

@@ -19,8 +19,6 @@ FloatArray = NDArray[np.float64]
 
 
 class WorstPair(NamedTuple):
-    """The treatment and covariate that are balanced worst."""
-
     treatment: str
     covariate: str
     imbalance: float
@@ -151,10 +149,7 @@ class ModelFacts:
     """Name, parameters and fitted attributes of a model; None where it lacks them."""
 
     name: str  # the class of the innermost model
-    steps: tuple[str, ...]  # classes from the outermost to the model itself
     parameters: dict[str, str]
-    converged: bool | None
-    n_iter: int | None
     balance: BalanceReport | None
     effective_share: float | None  # effective sample size over rows, where there are weights
     effects: pd.DataFrame | None  # feature, effect, low, high, verdict, evidence; used if known
@@ -163,20 +158,18 @@ class ModelFacts:
 
 def model_facts(model: Any) -> ModelFacts:
     """Look into a fitted model, through pipelines and searches."""
-    steps, inner = [_name(model)], model
+    inner = model
     while True:
         if hasattr(inner, "best_estimator_"):
             inner = inner.best_estimator_
         elif isinstance(getattr(inner, "steps", None), list) and inner.steps:
-            steps += [_name(step) for _, step in inner.steps[:-1]]
             inner = inner.steps[-1][1]
         elif hasattr(inner, "encoder") and hasattr(inner, "estimator"):
             inner = inner.estimator  # of a model of raw rows
         else:
             break
-        steps.append(_name(inner))
-    converged = getattr(inner, "converged_", None)
-    n_iter = np.ravel(getattr(inner, "n_iter_", ()))
+    name = getattr(inner, "__name__", type(inner).__name__)
+    name = "function" if name == "<lambda>" else str(name)
     report = getattr(inner, "balance_report_", None)
     balance = report if isinstance(report, BalanceReport) else None
     share = balance.effective_share if balance else None
@@ -184,26 +177,13 @@ def model_facts(model: Any) -> ModelFacts:
     if share is None and w.any():
         share = effective_share(w, getattr(inner, "row_count_", np.ones(len(w))))
     return ModelFacts(
-        name=steps[-1],
-        steps=tuple(steps),
+        name="predictions" if isinstance(inner, Mapping) else name,
         parameters=_parameters(inner),
-        converged=None if converged is None else bool(np.all(converged)),
-        n_iter=int(n_iter.max()) if len(n_iter) else None,
         balance=balance,
         effective_share=share,
         effects=_effects(inner),
         decision=getattr(inner, "decision_", None),
     )
-
-
-def _name(model: Any) -> str:
-    """Name of a class, of a function, or of what a pipeline does in place of a step."""
-    if isinstance(model, str):
-        return model
-    if isinstance(model, Mapping):
-        return "predictions"
-    name = getattr(model, "__name__", type(model).__name__)
-    return "function" if name == "<lambda>" else str(name)
 
 
 def _parameters(model: Any) -> dict[str, str]:
@@ -217,7 +197,6 @@ def _parameters(model: Any) -> dict[str, str]:
 
 
 def _effects(model: Any) -> pd.DataFrame | None:
-    """Effects and verdicts from ``variables_``, or from ``feature_effects_``."""
     effects = getattr(model, "variables_", getattr(model, "feature_effects_", None))
     if not isinstance(effects, pd.DataFrame):
         return None

@@ -25,10 +25,12 @@ from scipy.special import logit
 from scipy.stats import chi2
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import cross_val_predict
 
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
 from stablepred._text import join_words, label, number, percent, signed
-from stablepred.evaluation.metrics import ERRORS, MeanLoss, check_interval, percentiles
+from stablepred.evaluation.metrics import LOSSES, check_interval, percentiles
 from stablepred.evaluation.predictions import (
     FloatArray,
     Table,
@@ -53,27 +55,18 @@ LEAST_SHARED = 0.2  # below this share of rows that both tables have, the split 
 class DropReport(Report):
     """How the loss between two tables splits, and which variables take part.
 
-    Attributes
-    ----------
-    parts : DataFrame
-        ``loss`` with its interval ``low`` ... ``high``, and its ``share`` of the total: X moves
-        (and its two steps), Y given X changes, total.
-    variables : DataFrame
-        One row per column of X: ``moved`` (how well the column alone tells the tables apart, 0 to
-        1), ``x_loss`` (the part of X where only this column is known to move), ``relation`` (how
-        far the slope of what the model leaves unexplained on this column differs between the
-        tables, in units of the outcome) and its ``p_value``.
-    losses : tuple of float
-        Mean loss in the first and in the second table.
-    shared : float
-        Share of the rows in what both tables have: 1 if X is distributed alike.
-    names, error, level : tuple of str, str, float
+    ``parts`` has the ``loss`` with its interval ``low`` ... ``high``, and its ``share`` of the
+    total: X moves (and its two steps), Y given X changes, total. ``variables`` has one row per
+    column of X: ``moved`` (how well the column alone tells the tables apart, 0 to 1), ``x_loss``
+    (the part of X where only this column is known to move), ``relation`` (how far the slope of what
+    the model leaves unexplained on this column differs between the tables, in units of the outcome)
+    and its ``p_value``.
     """
 
     parts: pd.DataFrame
     variables: pd.DataFrame
-    losses: tuple[float, float]
-    shared: float
+    losses: tuple[float, float]  # mean loss in the first and in the second table
+    shared: float  # share of the rows in what both tables have: 1 if X is distributed alike
     names: tuple[str, str]
     error: str
     level: float
@@ -123,7 +116,6 @@ class DropReport(Report):
 
 
 def _is_chance(part: pd.Series) -> bool:
-    """Whether the interval includes zero."""
     return bool(part["low"] <= 0 <= part["high"])
 
 
@@ -160,7 +152,7 @@ def explain_drop(
     Returns
     -------
     DropReport
-        Prints as a sentence and tables.
+        Prints as a sentence and tables: ``parts`` and ``variables``.
 
     Examples
     --------
@@ -175,9 +167,8 @@ def explain_drop(
     0.9
     """
     check_interval(level, n_bootstrap)
-    loss = ERRORS.get(error)
-    if not isinstance(loss, MeanLoss):
-        raise InputError(f"error must be one of {list(ERRORS)}, but is {error!r}.")
+    if error not in LOSSES:
+        raise InputError(f"error must be one of {list(LOSSES)}, but is {error!r}.")
     seed = root_seed(random_state)
     tables = [check_outcome(read_table(t, n), model) for t, n in ((a, "a"), (b, "b"))]
     if len(few := min(tables, key=len)) < LEAST_ROWS:
@@ -189,7 +180,7 @@ def explain_drop(
     f = np.concatenate([predict_outcomes(model, [t])[t.name] for t in tables])
     y = np.concatenate([t.y for t in tables]).astype(np.float64)
     second = np.repeat([0, 1], [len(t) for t in tables])
-    losses = loss.loss(y, f)
+    losses = LOSSES[error](y, f)
     whole = pd.concat([t.X for t in tables], ignore_index=True)
     variables = {str(name): encode_variable(whole[name]) for name in whole.columns}
     design = np.column_stack([f, f**2, *variables.values()])
@@ -224,7 +215,6 @@ def explain_drop(
 
 
 def _parts(losses: FloatArray, second: Any, w: FloatArray, count: FloatArray) -> FloatArray:
-    """X moves, its two steps, Y given X changes, total."""
     tables = [count * (second == k) for k in (0, 1)]
     before, after = (t @ losses / t.sum() for t in tables)
     shared_before, shared_after = ((t * w) @ losses / (t @ w) for t in tables)
@@ -264,16 +254,15 @@ def score_tables(design: FloatArray, second: Any, folds: Folds) -> FloatArray:
     mass = 1 / np.bincount(second)[second]
     linear = fit_linear(design, second, mass, 2, folds).held_out
     assert linear is not None
-    boosted = np.empty(len(second))
     model = HistGradientBoostingClassifier(
         max_iter=60, max_leaf_nodes=6, l2_regularization=5, random_state=0
     )
-    for rows, others in folds:
-        model.fit(design[rows], second[rows], sample_weight=mass[rows] * len(second) / 2)
-        boosted[others] = model.predict_proba(design[others])[:, 1]
-    candidates = [np.clip(p, 1e-6, 1 - 1e-6) for p in (linear[:, 1], boosted)]
-    loss = [-mass @ np.where(second == 1, np.log(p), np.log1p(-p)) for p in candidates]
-    return logit(candidates[int(np.argmin(loss))])
+    weight = {"sample_weight": mass * len(second) / 2}
+    boosted = cross_val_predict(
+        model, design, second, cv=folds, method="predict_proba", params=weight
+    )
+    candidates = [np.clip(p[:, 1], 1e-6, 1 - 1e-6) for p in (linear, boosted)]
+    return logit(min(candidates, key=lambda p: log_loss(second, p, sample_weight=mass)))
 
 
 def shared_weights(basis: FloatArray, second: Any, count: FloatArray) -> FloatArray:

@@ -31,18 +31,8 @@ LEAST_ROWS = 5
 SUMMARIES = ("Average_Error", "Stability_Error", "Worst_Error")
 
 
-@dataclass(frozen=True)
-class MeanLoss:
-    """An error that is the mean of a loss per row, or the root of that mean."""
-
-    loss: Callable[[npt.NDArray[Any], FloatArray], FloatArray]
-    root: bool = False
-
-    def __call__(self, y: npt.ArrayLike, probability: npt.ArrayLike) -> float:
-        return float(self.finish(self.loss(np.asarray(y), np.asarray(probability)).mean()))
-
-    def finish(self, mean: Any) -> Any:
-        return np.sqrt(mean) if self.root else mean
+def _squared(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
+    return np.asarray((y - p) ** 2)
 
 
 def _minus_log(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
@@ -51,46 +41,56 @@ def _minus_log(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
     return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
-rmse = MeanLoss(lambda y, p: (y - p) ** 2, root=True)
-ERRORS: dict[str, ErrorFunction] = {
-    "rmse": rmse,
-    "log_loss": MeanLoss(_minus_log),
-    "zero_one": MeanLoss(lambda y, p: ((p >= 0.5) != (y == 1)).astype(np.float64)),
-    "brier": MeanLoss(lambda y, p: (y - p) ** 2),
-}
+def _wrong(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
+    return ((p >= 0.5) != (y == 1)).astype(np.float64)
+
+
+LOSSES = {"rmse": _squared, "log_loss": _minus_log, "zero_one": _wrong, "brier": _squared}
 
 
 @dataclass(frozen=True)
 class Metric:
-    """An error with its name, on tables and predictions that are known to be valid."""
+    """An error of a column of predictions: the mean of a loss per row, of "rmse" the root of it.
+
+    In place of the loss a user may have passed a ``function`` of outcome and prediction.
+    """
 
     name: str
-    function: ErrorFunction
+    loss: Callable[[npt.NDArray[Any], FloatArray], FloatArray] | None
+    function: ErrorFunction | None = None
 
     @classmethod
     def of(cls, error: str | ErrorFunction) -> "Metric":
         if callable(error):
-            return cls(getattr(error, "__name__", "error"), error)
-        if error in ERRORS:
-            return cls(error, ERRORS[error])
-        allowed = f"one of {list(ERRORS)} or a function of (y, prediction)"
+            return cls(getattr(error, "__name__", "error"), None, error)
+        if error in LOSSES:
+            return cls(error, LOSSES[error])
+        allowed = f"one of {list(LOSSES)} or a function of (y, prediction)"
         raise InputError(f"error must be {allowed}, but is {error!r}.")
 
-    def error(self, table: Table, probability: FloatArray) -> float:
-        """The error in one environment."""
-        classes = isinstance(self.function, MeanLoss) and self.function is not rmse
-        if classes and not (is_binary(table) and ((probability >= 0) & (probability <= 1)).all()):
+    def __call__(self, y: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
+        y, p = np.asarray(y), np.asarray(predicted)
+        if self.loss is None:
+            assert self.function is not None
+            return float(self.function(y, p))
+        return float(self._finish(self.loss(y, p).mean()))
+
+    def _finish(self, mean: Any) -> Any:
+        return np.sqrt(mean) if self.name == "rmse" else mean
+
+    def error(self, table: Table, p: FloatArray) -> float:
+        classes = self.loss is not None and self.name != "rmse"
+        if classes and not (is_binary(table) and ((p >= 0) & (p <= 1)).all()):
             raise InputError(
                 f"the error {self.name} needs a 0/1 outcome and probabilities. Take 'rmse', or a "
                 "function of (y, prediction)."
             )
-        value = float(self.function(np.asarray(table.y), probability))
+        value = self(table.y, p)
         if not np.isfinite(value):
             raise InputError(f"the error {self.name} in environment {table.name!r} is {value}.")
         return value
 
     def errors(self, tables: Iterable[Table], predicted: Predictions) -> pd.Series:
-        """The error in each environment."""
         values = {table.name: self.error(table, predicted[table.name]) for table in tables}
         return pd.Series(values, name=self.name, dtype=np.float64)
 
@@ -109,17 +109,20 @@ class Metric:
             rng = numpy_generator(seed, "rows", table.name)
             y, columns = np.asarray(table.y), np.stack([m[table.name] for m in methods])
             draws = (rng.integers(0, len(y), len(y)) for _ in range(n_bootstrap))
-            if not isinstance(self.function, MeanLoss):
+            if self.loss is None:
                 for b, rows in enumerate(draws):
-                    errors[:, b, e] = [self.function(y[rows], p[rows]) for p in columns]
+                    errors[:, b, e] = [self(y[rows], p[rows]) for p in columns]
                 continue
-            losses = self.function.loss(y, columns)
+            losses = self.loss(y, columns)
             for b, rows in enumerate(draws):
                 count = np.bincount(rows, minlength=len(y)).astype(np.float64)
                 # Not a matrix product, whose last bits depend on the number of threads.
                 mean = np.einsum("mi,i->m", losses, count) / len(y)
-                errors[:, b, e] = self.function.finish(mean)
+                errors[:, b, e] = self._finish(mean)
         return errors
+
+
+rmse = Metric.of("rmse")
 
 
 def environment_errors(
@@ -212,18 +215,15 @@ def error_interval(
         number per seed); whole seeds are resampled and every number is a mean over seeds.
     environments, error : optional
         As in `environment_errors`.
-    level, n_bootstrap : float, int
-        Share of the bootstrap values inside the percentile interval, and their number.
-    random_state : int, RandomState or None
-        Seed of the resampling.
+    level, n_bootstrap, random_state : float, int, and int, RandomState or None
+        Share of the bootstrap values inside the percentile interval, their number and seed.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``error``, ``low``, ``high``; one row per environment and, for two or more, rows
-        ``Average_Error``, ``Stability_Error`` and ``Worst_Error``. Resampling rows adds noise to
-        each error, so the interval of Stability_Error leans upward when the environments
-        hardly differ.
+        ``Average_Error``, ``Stability_Error`` and ``Worst_Error``. Resampling rows adds noise, so
+        the interval of Stability_Error leans upward when the environments hardly differ.
     """
     check_interval(level, n_bootstrap)
     seed = root_seed(random_state)

@@ -35,8 +35,7 @@ class PlainTable:
 
 Table = PlainTable | Environment  # or anything with a name, features X and an outcome y
 # One or several: each an Environment or a pair (X, y), alone, in a list, or by name.
-Pair = tuple[Any, npt.ArrayLike]
-Environments = Table | Pair | Sequence[Table | Pair] | Mapping[str, Table | Pair]
+Environments = Table | Sequence[Any] | Mapping[str, Any]
 
 
 def list_tables(data: Any, name: str) -> list[PlainTable]:
@@ -105,7 +104,6 @@ def read_outcomes(tables: list[PlainTable], models: Iterable[Any]) -> list[Plain
 
 
 def encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTable:
-    """The outcome as 0/1, by the two classes of what ``kind`` names."""
     if unknown := [value for value in pd.unique(table.y).tolist() if value not in classes]:
         raise InputError(
             f"y of {table.name} must have the classes of {kind}, {classes}, but has "
@@ -127,7 +125,6 @@ def check_outcome(table: PlainTable, model: Any = None) -> PlainTable:
 
 
 def is_binary(*tables: Table) -> bool:
-    """Whether the outcome is 0/1 everywhere."""
     return all(bool(np.isin(table.y, (0, 1)).all()) for table in tables)
 
 
@@ -137,11 +134,11 @@ def check_environments(environments: Environments, *models: Any) -> list[PlainTa
     With models their outcomes are read, else they stay as they came.
     """
     tables = list_tables(environments, "environment")
-    if not tables:
-        raise InputError("there are no environments to evaluate in; pass at least one.")
     names = [table.name for table in tables]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"environments must have distinct names, but {repeated} repeat.")
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"environments must be one or more, with distinct names, but their names are {names}."
+        )
     for table in tables[1:]:
         check_columns(table, tables[0].X.columns, f"environment {names[0]!r}")
     return read_outcomes(tables, models) if models else tables
@@ -205,17 +202,11 @@ def _positive_class(model: Any, table: Table) -> Any:
     """The column of predict_proba that belongs to the class 1, of others to the second one."""
     both = np.asarray(model.predict_proba(_columns_of(model, table)))
     classes = list(getattr(model, "classes_", [0, 1]))
-    if both.shape != (len(table.X), len(classes)):
-        raise InputError(
-            f"predict_proba must give one column per class, of {classes}, but the result has shape "
-            f"{both.shape}."
-        )
     positive = 1 if set(classes) <= {0, 1} else classes[1]
     return both[:, classes.index(positive)] if positive in classes else np.zeros(len(both))
 
 
 def _check_predictions(predicted: Any, table: Table, *, bounded: bool) -> FloatArray:
-    """The predictions as a vector, one per row: of probabilities if ``bounded``."""
     values, name = np.asarray(predicted, dtype=np.float64), f"environment {table.name!r}"
     what = "probabilities between 0 and 1" if bounded else "finite numbers"
     if values.shape != (len(table.X),):

@@ -47,27 +47,19 @@ class References:
 
     Attributes
     ----------
-    n_classes : int
-        0 for a numeric outcome.
-    constant : ndarray of shape (k,)
-        Share of each class, in sorted order, or the mean of a numeric outcome (k = 1).
     errors : DataFrame
         ``rmse`` by cross-validation; a row for the constant and one for the linear model. For two
         classes it is that of P(y = 1).
-    columns : list of str or None
-        Names of the columns in training, None of an array.
     encoder : TableEncoder or None
         Encodes the columns; None where none of them can be used: then ``note`` says why.
-    coef, intercept, penalty : ndarray of shape (h, m), ndarray of shape (h,), float
-        Of the linear model on the m encoded columns.
     """
 
-    n_classes: int
-    constant: FloatArray
+    n_classes: int  # 0 for a numeric outcome
+    constant: FloatArray  # share of each class, in sorted order, or the mean: (k,)
     errors: pd.DataFrame
-    columns: list[str] | None
+    columns: list[str] | None  # in training, None of an array
     encoder: TableEncoder | None
-    coef: FloatArray
+    coef: FloatArray  # (h, encoded columns)
     intercept: FloatArray
     penalty: float
     note: str = ""
@@ -181,7 +173,6 @@ def cross_validate(
 
 
 def _hold_out(target: NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
-    """The rows on which errors are measured, and their folds."""
     few = np.arange(len(target))
     if len(few) > MOST_ROWS:
         rng = numpy_generator(seed, "references", "rows")
@@ -198,7 +189,6 @@ def _rmse(y: NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None) 
 
 
 def _constant(target: NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
-    """Shares of the classes, or the mean."""
     if not k:
         return np.array([np.average(target, weights=mass)])
     return np.asarray(np.bincount(target, weights=mass, minlength=k) / mass.sum())

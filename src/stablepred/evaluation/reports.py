@@ -15,7 +15,7 @@ from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred._version import __version__
 from stablepred.evaluation.diagnostics import ModelFacts, model_facts
-from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval, interval_frame
+from stablepred.evaluation.metrics import ErrorFunction, Metric, check_interval
 from stablepred.evaluation.predictions import (
     Environments,
     Table,
@@ -43,42 +43,29 @@ from stablepred.worlds.environment import take_columns
 class StabilityReport(Report):
     """Errors of a model by environment, and what breaks it in the worst one.
 
-    Attributes
-    ----------
-    errors : DataFrame
-        ``error``, ``low``, ``high`` by environment; then Average_Error, Stability_Error and
-        Worst_Error. Beside them the calibration: ``predicted`` and ``observed``, the means of
-        predictions and outcome.
-    breakers : DataFrame or None
-        One row per feature, the most harmful first: its association with the outcome
-        in the best and in the worst environment (difference of the outcome's mean between high
-        and low values), the error in the worst environment when the feature is drawn again from
-        its distribution given the outcome there (``error_redrawn``) or in the best environment
-        (``error_restored``), and the ``harm``, the difference of the two. None if only
-        predictions were given.
-    best, worst : str
-        Names of the environments with the smallest and the largest error.
-    comparison : Comparison
-        Errors of the model next to those of the baselines and the references.
-    constant : bool
-        Whether the model predicts (nearly) the same probability for every row.
-    error, level : str, float
-        Name of the error and level of the intervals.
-    facts, rows, run : ModelFacts, Series, dict
-        What is known of the model, rows by environment, and what was run, in words.
+    ``errors`` has ``error``, ``low``, ``high`` by environment; then Average_Error, Stability_Error
+    and Worst_Error. Beside them the calibration: ``predicted`` and ``observed``, the means of
+    predictions and outcome.
+
+    ``breakers`` has one row per feature, the most harmful first: its association with the outcome
+    in the best and in the worst environment (difference of the outcome's mean between high and low
+    values), the error in the worst environment when the feature is drawn again from its
+    distribution given the outcome there (``error_redrawn``) or in the best environment
+    (``error_restored``), and the ``harm``, the difference of the two. It is None if only
+    predictions were given.
     """
 
     errors: pd.DataFrame
     breakers: pd.DataFrame | None
-    best: str
+    best: str  # the environment with the smallest error
     worst: str
     error: str
     level: float
-    comparison: Comparison
-    constant: bool
+    comparison: Comparison  # beside the baselines and the references
+    constant: bool  # whether the model predicts (nearly) the same probability for every row
     facts: ModelFacts
-    rows: pd.Series
-    run: dict[str, str]
+    rows: pd.Series  # by environment
+    run: dict[str, str]  # what was run, in words
 
     @property
     def verdict(self) -> str:
@@ -129,11 +116,7 @@ def stability_report(
 
     Parameters
     ----------
-    model : object
-        As in `environment_errors`; ``breakers`` is None if it is a mapping.
-    environments : list of Environment or (X, y), or mapping of names to them
-        Two or more, with distinct names and the same columns.
-    error : str or callable
+    model, environments, error : object, two or more environments, and str or callable
         As in `environment_errors`.
     train : Environment or tuple (X, y), optional
         Where the model was trained. Adds the references: a constant, logistic regression (ridge
@@ -199,13 +182,11 @@ def stability_report(
         )
     predicted = predict_outcomes(model, tables)
     methods = {name: predicted, **others}
-    comparison, draws = compare_errors(
-        methods, beside, tables, metric, level, n_bootstrap, seed, notes
-    )
+    comparison = compare_errors(methods, beside, tables, metric, level, n_bootstrap, seed, notes)
     errors = comparison.errors.iloc[0]
     best, worst = tables[int(errors.argmin())], tables[int(errors.argmax())]
     asked = any(hasattr(model, name) for name in ("predict_proba", "predict", "__call__"))
-    frame = interval_frame(errors, draws, level)
+    frame = comparison.intervals.copy()
     frame["predicted"] = pd.Series({name: p.mean() for name, p in predicted.items()})
     frame["observed"] = pd.Series({t.name: np.mean(t.y) for t in tables})
     run = {} if trained is None else {"trained on": f"{trained.name}: {len(trained.y):,} rows"}

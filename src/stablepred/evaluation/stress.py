@@ -37,30 +37,20 @@ IndexArray = npt.NDArray[np.intp]
 class StressReport(Report):
     """Errors of a model when one feature at a time comes to follow the outcome, or to oppose it.
 
-    Attributes
-    ----------
-    errors : DataFrame
-        One row per feature, the worst first: ``agreement`` (share of rows where the feature agrees
-        with the outcome now), the error at each rate, ``average``, ``stability``, ``worst`` with
-        its interval ``low`` ... ``high`` and the ``worst_rate`` where it is met, and
-        ``effective_rows``, the smallest effective number of rows at any rate.
-    observed : float
-        Error on the table as it is.
-    skipped : dict
-        Features that could not be tested, with the reason.
-    error, level : str, float
-        Name of the error and level of its interval.
+    ``errors`` has one row per feature, the worst first: ``agreement`` (share of rows where the
+    feature agrees with the outcome now), the error at each rate, ``average``, ``stability``,
+    ``worst`` with its interval ``low`` ... ``high`` and the ``worst_rate`` where it is met, and
+    ``effective_rows``, the smallest effective number of rows at any rate.
     """
 
     errors: pd.DataFrame
-    observed: float
-    skipped: dict[str, str]
+    observed: float  # error on the table as it is
+    skipped: dict[str, str]  # features that could not be tested, with the reason
     error: str
     level: float
 
     @property
     def verdict(self) -> str:
-        """The feature that breaks the model most."""
         top = self.errors.iloc[0]
         return (
             f"What breaks it most: {top.name} (error {top['worst']:.4f} at rate "
@@ -95,15 +85,13 @@ def stress_test(
 
     For each feature in turn rows are resampled so that it agrees with the outcome in a share r of
     the rows of both classes, for r = .1 ... .9, from opposing the outcome to following it.
-    Features that depend on it change with it; P(y) stays the same. Neither training nor a second
-    table is needed.
-    The classes of a numeric outcome are above and not above its median.
+    Features that depend on it change with it; P(y) stays the same. The classes of a numeric outcome
+    are above and not above its median.
 
     Parameters
     ----------
-    model : object
-        A fitted model with ``predict_proba``, or with ``predict`` for a numeric outcome; or a
-        function of X that gives P(y = 1) or the expected outcome; or a column of such predictions.
+    model, error : object, and str or callable
+        As in `environment_errors`; or a column of predictions.
     X : DataFrame or array of shape (n, p)
         Features; those that are not 0/1 are cut at their mean to tell agreement. Text and columns
         with missing values are skipped.
@@ -113,15 +101,13 @@ def stress_test(
         Which to test; all if not given.
     rates : sequence of float
         Shares of agreement.
-    error : str or callable
-        As in `environment_errors`.
     level, n_bootstrap, random_state : float, int, seed
         Of the interval of the worst error: rows are drawn again, as many as are effective.
 
     Returns
     -------
     StressReport
-        Prints as a table; ``to_frame()`` gives one row per feature, the worst first.
+        Prints as a table; ``errors`` has one row per feature, the worst first.
 
     Examples
     --------
@@ -149,7 +135,7 @@ def stress_test(
     predicted = predict_outcomes(model, [data])[data.name]
 
     def error_at(chosen: IndexArray) -> float:
-        return float(metric.function(data.y[chosen], predicted[chosen]))
+        return metric(data.y[chosen], predicted[chosen])
 
     found, skipped = {}, {}
     for name in chosen:
@@ -193,7 +179,6 @@ def stress_test(
 
 
 def _cut(rows: Table, name: Any) -> FloatArray:
-    """A numeric feature as 0/1: above its mean or not."""
     values = column_values(rows.X[[name]], [0], [str(name)])
     return np.asarray(Dichotomizer().fit_transform(values)[:, 0])
 

@@ -22,7 +22,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from stablepred._text import error_name, join_words, label, number, percent, signed
-from stablepred.evaluation.metrics import SUMMARIES, Metric, percentiles, summarise
+from stablepred.evaluation.metrics import SUMMARIES, Metric, interval_frame, percentiles, summarise
 from stablepred.evaluation.predictions import FloatArray, Predictions, Table, predict_outcomes
 
 # The references by role, the linear one of classes or of numbers first; nobody can use the oracle.
@@ -75,6 +75,7 @@ class Comparison:
     roles: dict[str, str]  # by method: model, baseline, LR (or ridge), constant or oracle
     line: pd.DataFrame | None  # of shrinkage, where there are a linear reference and a constant
     differences: tuple[Difference, ...]  # the model against each other method
+    intervals: pd.DataFrame  # error, low, high of the model, by environment and in summary
     notes: tuple[str, ...] = ()  # what is missing, and why
 
     def summary(self) -> pd.DataFrame:
@@ -99,11 +100,10 @@ def compare_errors(
     n_bootstrap: int,
     seed: int,
     notes: Sequence[str] = (),
-) -> tuple[Comparison, FloatArray]:
+) -> Comparison:
     """Evaluate methods by label beside each other and beside references by role.
 
-    The first method is the model that the others are compared with. Also returns its errors on
-    the bootstrap samples: (draws, E).
+    The first method is the model that the others are compared with.
     """
     model, *_ = methods
     roles = dict.fromkeys(methods, "baseline") | {model: "model"} | {n: n for n in references}
@@ -124,7 +124,8 @@ def compare_errors(
     for name, gaps, of_one in zip(frame.index[1:], errors[0] - errors[1:], ends[1:], strict=True):
         average, *rest = (Interval(*map(float, end)) for end in of_one)
         found.append(Difference(name, roles[name], gaps, average, rest[0] if rest else None))
-    return Comparison(frame, roles, line, tuple(found), tuple(notes)), draws[0]
+    own = interval_frame(frame.iloc[0], draws[0], level)
+    return Comparison(frame, roles, line, tuple(found), own, tuple(notes))
 
 
 def gaps_closed(lr_errors: Any, method_errors: Any, oracle_errors: Any) -> FloatArray:
@@ -154,7 +155,6 @@ def shrinkage_line(
 
 
 def is_beaten(method_errors: Any, line: pd.DataFrame) -> bool:
-    """Whether some point of the line is smaller in both errors."""
     return bool((line < summarise(np.asarray(method_errors))[:2]).all(axis=1).any())
 
 
@@ -202,7 +202,6 @@ def stability_verdict(
 
 
 def recommend(model: str, rival: Difference, error: str, level: float) -> str:
-    """One sentence on the model and its best rival, from the difference of their errors."""
     average, stability = rival.average, rival.stability
     winner, loser = (model, rival.name) if average.sign < 0 else (rival.name, model)
     use = f"Use {winner}{' instead' if winner == rival.name else ''}: it is"

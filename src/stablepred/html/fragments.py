@@ -29,7 +29,6 @@ class Report:
 
 
 def first_lines(frame: pd.DataFrame, **options: Any) -> list[str]:
-    """The first rows as text, and how many more there are."""
     lines = [frame.head(SHOWN).round(4).to_string(**options)]
     return lines + [f"... and {len(frame) - SHOWN} more features"] * (len(frame) > SHOWN)
 

@@ -59,8 +59,6 @@ class Section(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All that is on a page."""
-
     title: str
     verdict: str  # in plain words
     details: Sequence[str]  # the same with numbers

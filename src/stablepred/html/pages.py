@@ -60,16 +60,14 @@ def write_report(report: StabilityReport, path: str | os.PathLike[str]) -> None:
 
 
 def stability_page(report: StabilityReport) -> Page:
-    """All that a stability report has to show."""
     facts = report.facts
-    sections = [_errors_section(report)]
-    if facts.effects is not None:
-        sections.append(_variables_section(facts, facts.effects))
-    if report.breakers is not None:
-        sections.append(_breakers_section(report, report.breakers))
-    if facts.balance is not None:
-        sections.append(balance_section(facts.balance))
-    sections.append(_run_section(report))
+    sections = [
+        _errors_section(report),
+        None if facts.effects is None else _variables_section(facts, facts.effects),
+        None if report.breakers is None else _breakers_section(report, report.breakers),
+        None if facts.balance is None else balance_section(facts.balance),
+        _run_section(report),
+    ]
     # The numbers that stand out, in plain words, beside those of what is always at hand.
     summary, roles = report.comparison.summary(), report.comparison.roles
     numbers = []
@@ -81,11 +79,11 @@ def stability_page(report: StabilityReport) -> Page:
     title = f"Stability report of {label(facts.name)}"
     headline = re.sub(NUMBERS, "", re.split(r"(?<=\.) (?=The worst error of)", report.verdict)[0])
     details = [report.verdict] if headline != report.verdict else []
-    return Page(title, headline, details, numbers, sections, report.run["made"])
+    shown = [section for section in sections if section is not None]
+    return Page(title, headline, details, numbers, shown, report.run["made"])
 
 
 def _errors_section(report: StabilityReport) -> Section:
-    """Errors per environment with intervals, those of all methods, and what the references are."""
     own, comparison = report.errors, report.comparison
     error, name, at = error_name(report.error), label(report.facts.name), own["error"]
     figure = make_figure(
@@ -131,7 +129,6 @@ def _errors_section(report: StabilityReport) -> Section:
 
 
 def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Section:
-    """The harm that each feature does in the worst environment."""
     error, top = error_name(report.error), breakers.iloc[0]
     there, here = label(report.best), label(report.worst)
     title = f"No single feature does much harm in {here}, the worst environment"
@@ -145,35 +142,27 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         f"outcome: once as it is there, once as it is in {there}, the best. Harm is what the error "
         "falls by from the one to the other."
     )
-    columns = {
-        "harm": "harm",
-        "error_redrawn": "error, redrawn",
-        "error_restored": "error, restored",
-        "association_best": f"link in {there}",
-        "association_worst": f"link in {here}",
-    }
-    frame = breakers.set_index("feature")[list(columns)].rename(columns=columns)
+    frame = breakers.set_index("feature")
+    frame = frame[["harm", *frame.columns.drop("harm")]].rename(
+        columns={"association_best": f"link in {there}", "association_worst": f"link in {here}"}
+    )
     signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
     link = "Link: mean of the outcome where the feature is high minus where it is low"
-    blocks = [make_table(frame, link, signs)]
+    blocks = [make_table(_space_out(frame), link, signs)]
     shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
     if not shown.empty:
         names, harm = list(shown["feature"]), shown["harm"].to_numpy()
         marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
-        caption = "Features, the most harmful first."
-        if len(shown) < min(len(breakers), MOST_ROWS):
-            caption += f" The others change the error by less than {VISIBLE}."
         figure = make_figure(
             lambda ax: draw_rows(Display(), ax, names, marks, f"harm ({error})", zero=True),
             f"Harm by feature in {here}",
-            caption,
+            f"The most harmful first; those that change the error by {VISIBLE} or more.",
         )
         blocks.insert(0, figure)
     return Section("breakers", "What breaks it", title, [text], [blocks])
 
 
 def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
-    """What the model uses, what it leaves out, and why; effects with intervals and verdicts."""
     name, n = label(facts.name), count_noun(len(effects), "variable")
     title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
     if "used" in effects:
@@ -214,19 +203,15 @@ def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def balance_section(report: BalanceReport) -> Section:
-    """Imbalance before and after weighting, per treatment and of the worst pair."""
     worst = report.worst_after
     before, after = abs(report.worst_before.imbalance), abs(worst.imbalance)
     verb = "lowers" if after < before else "raises"
-    if abs(after - before) <= HARDLY * before:
-        verb = "hardly changes"
+    verb = "hardly changes" if abs(after - before) <= HARDLY * before else verb
     change = f"{number(before)} before, {number(after)} after"
-    title = f"Weighting {verb} the worst imbalance: {change}"
     text = [
-        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
-        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j. "
-        f"After weighting the worst is that of {label(worst.treatment)} on "
-        f"{label(worst.covariate)}.",
+        "Imbalance of feature j on feature k: what the mean of k changes by from j = 0 to j = 1, "
+        "or with a standard deviation of a number j. After weighting the worst is that of "
+        f"{label(worst.treatment)} on {label(worst.covariate)}.",
         f"Under the weights {report.n_rows:,} rows are as precise as "
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
         f"of a mean is {number(1 / report.effective_share, 2)} times that of equal weights.",
@@ -237,27 +222,15 @@ def balance_section(report: BalanceReport) -> Section:
         "Largest absolute imbalance per treatment, largest before weighting first.",
         len(report.after),
     )
+    title = f"Weighting {verb} the worst imbalance: {change}"
     return Section("balance", "Balance", title, text, [[figure]])
 
 
 def _run_section(report: StabilityReport) -> Section:
-    """Model, settings and versions."""
-    facts, remarks = report.facts, []
-    name = label(facts.name)
-    if report.breakers is None:
-        remarks.append("From predictions alone there is no answer to what breaks the model.")
-    if facts.converged is False:
-        remarks.append(f"{name} stopped before it converged.")
-    entries = {"model": " → ".join(facts.steps)}
-    if facts.n_iter is not None:
-        state = {True: ", converged", False: ", not converged", None: ""}[facts.converged]
-        entries["fit"] = f"{count_noun(facts.n_iter, 'iteration')}{state}"
+    facts, name = report.facts, label(report.facts.name)
+    remarks = ["From predictions alone there is no answer to what breaks the model."]
     rows, environments = int(report.rows.sum()), len(report.rows)
     title = f"{name} on {count_noun(rows, 'row')} in {count_noun(environments, 'environment')}"
-    tables = {"The run": entries | report.run, f"Parameters of {name}": facts.parameters}
-    blocks = [
-        Block(caption, rows=[(label(key), label(value, 120)) for key, value in found.items()])
-        for caption, found in tables.items()
-        if found
-    ]
-    return Section("run", "What was run", title, remarks, [blocks])
+    every = {"model": name} | report.run | facts.parameters
+    table = Block("The run", rows=[(label(key), label(value, 120)) for key, value in every.items()])
+    return Section("run", "What was run", title, remarks * (report.breakers is None), [[table]])

@@ -13,11 +13,11 @@ from stablepred._random import RandomState, root_seed
 from stablepred._text import MINUS, count_noun, error_name, join_words, percent
 from stablepred.evaluation.diagnostics import BalanceReport, model_facts
 from stablepred.evaluation.diagnostics import effective_share as share_of
-from stablepred.evaluation.metrics import SUMMARIES, Metric, check_interval, percentiles
+from stablepred.evaluation.metrics import Metric, check_interval
 from stablepred.evaluation.predictions import Environments, check_environments
 from stablepred.evaluation.price import stability_price
 from stablepred.evaluation.reports import StabilityReport
-from stablepred.evaluation.verdict import REFERENCES, compare_errors
+from stablepred.evaluation.verdict import REFERENCES, Comparison, compare_errors
 from stablepred.exceptions import InputError
 from stablepred.plotting.rows import (
     BASELINES,
@@ -31,6 +31,15 @@ from stablepred.plotting.rows import (
 )
 
 VERDICTS = {"stable": ("o", MODEL), "undecided": ("D", "#a67c0a"), "noisy": ("X", QUIET)}
+
+
+def _found(model: Any, value: Any, name: str) -> Any:
+    if value is None:
+        raise InputError(
+            f"{model_facts(model).name} has no {name}. Fit a model that has it, for example "
+            "GBRClassifier."
+        )
+    return value
 
 
 @dataclass(eq=False, repr=False)
@@ -102,17 +111,18 @@ class EnvironmentErrorsDisplay(Display):
         check_interval(level, n_bootstrap)
         metric, tables = Metric.of(error), check_environments(environments, *models.values())
         options = metric, level, n_bootstrap, root_seed(random_state)
-        found, draws = compare_errors(models, {}, tables, *options)
-        low, high = percentiles(draws, level)
-        roles = {n: n if n in REFERENCES and r != "model" else r for n, r in found.roles.items()}
-        return cls(found.errors, low=low, high=high, roles=roles, error=metric.name).plot(ax)
+        return cls._from_comparison(compare_errors(models, {}, tables, *options), metric.name, ax)
 
     @classmethod
     def from_report(cls, report: StabilityReport, *, ax: Axes | None = None) -> Self:
         """Draw the errors of a stability report."""
-        errors, roles = report.comparison.errors, report.comparison.roles
-        low, high = report.errors.iloc[: -len(SUMMARIES)][["low", "high"]].to_numpy().T
-        return cls(errors, low=low, high=high, roles=roles, error=report.error).plot(ax)
+        return cls._from_comparison(report.comparison, report.error, ax)
+
+    @classmethod
+    def _from_comparison(cls, found: Comparison, error: str, ax: Axes | None) -> Self:
+        low, high = found.intervals.loc[found.errors.columns, ["low", "high"]].to_numpy().T
+        own = {n: n for n in found.errors.index[1:] if n in REFERENCES}
+        return cls(found.errors, low=low, high=high, roles=found.roles | own, error=error).plot(ax)
 
     def plot(self, ax: Axes | None = None, *, n_environments: int = MOST_ROWS) -> Self:
         """Draw in the order given; of more, the environments where the first errs most."""
@@ -144,13 +154,7 @@ class BalanceDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw the ``balance_report_`` of a fitted model, also of the last step of a pipeline."""
-        facts = model_facts(model)
-        if facts.balance is None:
-            raise InputError(
-                f"{facts.name} has no balance_report_. Fit a model with balancing weights, for "
-                "example GBRClassifier."
-            )
-        return cls(facts.balance).plot(ax)
+        return cls(_found(model, model_facts(model).balance, "balance_report_")).plot(ax)
 
     def plot(self, ax: Axes | None = None, *, n_treatments: int = MOST_ROWS) -> Self:
         """Draw the treatments, the largest imbalance before weighting first."""
@@ -180,13 +184,8 @@ class VariableEffectsDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw ``variables_`` or ``feature_effects_`` of a fitted model."""
-        facts = model_facts(model)
-        if facts.effects is None:
-            raise InputError(
-                f"{facts.name} has neither variables_ nor feature_effects_. Fit a model that "
-                "measures effects, for example StableClassifier."
-            )
-        return cls(facts.effects).plot(ax)
+        effects = model_facts(model).effects
+        return cls(_found(model, effects, "variables_ or feature_effects_")).plot(ax)
 
     def plot(self, ax: Axes | None = None, *, n_variables: int = MOST_ROWS) -> Self:
         """Draw the variables, the largest absolute effect first."""
@@ -239,11 +238,7 @@ class WeightsDisplay(Display):
     def from_estimator(cls, model: Any, *, ax: Axes | None = None) -> Self:
         """Draw ``sample_weight_`` of a fitted model, or ``weights_`` of a balancer."""
         weights = getattr(model, "sample_weight_", getattr(model, "weights_", None))
-        if weights is None:
-            raise InputError(
-                f"{type(model).__name__} has neither sample_weight_ nor weights_. Fit a model with "
-                "balancing weights, for example GBRClassifier, or a GlobalBalancer."
-            )
+        weights = _found(model, weights, "sample_weight_ or weights_")
         count, share = getattr(model, "row_count_", None), model_facts(model).effective_share
         return cls(weights, count=count, effective_share=share).plot(ax)
 

@@ -43,7 +43,6 @@ class Display:
     height_: float = 3.2
 
     def _take_axes(self, ax: Axes | None, height: float) -> Axes:
-        """The axes to draw on: those given, or new ones of this height."""
         if ax is None:
             from matplotlib import pyplot
 
