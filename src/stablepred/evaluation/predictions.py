@@ -78,16 +78,11 @@ def read_outcomes(tables: list[PlainTable], models: Iterable[Any]) -> list[Plain
     known = [(type(m).__name__, np.asarray(getattr(m, "classes_", ())).tolist()) for m in models]
     known = [(kind, classes) for kind, classes in known if len(classes) > 1]
     for kind, classes in known:
-        if len(classes) > 2:
+        if len(classes) > 2 or classes != known[0][1]:
             raise InputError(
-                f"{kind} has {len(classes)} classes, but errors by environment are of two classes "
-                "or of a number. Pass a function of X that gives the probability of one of them, "
-                "with y as 1 for this class and 0 for all others."
-            )
-        if classes != known[0][1]:
-            raise InputError(
-                f"the models must have the same classes, but {known[0][0]} has {known[0][1]} and "
-                f"{kind} has {classes}."
+                "errors by environment are of a number or of two classes, the same for all models, "
+                f"but {kind} has {classes}. Of several classes pass a function of X that gives the "
+                "probability of one of them, with y as 1 for this class and 0 for all others."
             )
     if known:
         return [encode_classes(table, *known[0]) for table in tables]
@@ -99,8 +94,7 @@ def read_outcomes(tables: list[PlainTable], models: Iterable[Any]) -> list[Plain
                 f"{pd.unique(table.y)[:3].tolist()}). Recode it, or pass a classifier, which knows "
                 "its classes."
             )
-    kinds = [np.int64 if is_binary(table) else np.float64 for table in tables]
-    return [replace(t, y=t.y.astype(kind)) for t, kind in zip(tables, kinds, strict=True)]
+    return [replace(t, y=t.y.astype("int64" if is_binary(t) else "float64")) for t in tables]
 
 
 def encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTable:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, mean_squared_error
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
@@ -233,10 +234,8 @@ def fit_linear(
     The penalty is the one with the smallest loss on the rows that the folds hold out, if any.
     """
     weight, held_out = weight * (len(weight) / weight.sum()), None
-    few = z.shape[1] * max(1, n_classes - 1) <= MANY
-    start = LogisticRegression(
-        solver="newton-cholesky" if few else "lbfgs", warm_start=True, max_iter=200
-    )
+    solver = "newton-cholesky" if z.shape[1] * max(1, n_classes - 1) <= MANY else "lbfgs"
+    start = LogisticRegression(solver=solver, warm_start=True, max_iter=200)
 
     def fit(model: Any, penalty: float, rows: Any) -> Any:
         """The model with a penalty on the mean loss, in scikit-learn's own terms."""
@@ -246,25 +245,18 @@ def fit_linear(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the penalty is what the data chose, converged or not
-        models = [clone(start if n_classes else Ridge()) for _ in (*folds, None)]
+        whole, *models = [clone(start if n_classes else Ridge()) for _ in (None, *folds)]
         best, rises = np.inf, 0
         for tried in PENALTIES if folds else ():
             predicted = np.empty((len(y), max(n_classes, 1)))
-            for model, (rows, others) in zip(models, folds, strict=False):
+            for model, (rows, others) in zip(models, folds, strict=True):
                 fit(model, tried, rows)
                 ask = model.predict_proba if n_classes else model.predict
                 predicted[others] = ask(z[others]).reshape(len(others), -1)
-            loss = float(weight @ _losses(y, predicted, n_classes))
+            mean_loss = log_loss if n_classes else mean_squared_error
+            loss = mean_loss(y, predicted, sample_weight=weight)
             if loss < best:
                 best, penalty, held_out, rises = loss, float(tried), predicted, 0
             elif (rises := rises + 1) == 2:
                 break
-        return LinearFit(fit(models[-1], penalty, slice(None)), penalty, held_out)
-
-
-def _losses(y: NDArray[Any], predicted: FloatArray, n_classes: int) -> FloatArray:
-    """Per row: -log of the probability of its class (at least machine eps), or squared error."""
-    if n_classes == 0:
-        return np.asarray((y - predicted[:, 0]) ** 2)
-    p = predicted[np.arange(len(y)), y.astype(np.intp)]
-    return np.asarray(-np.log(np.maximum(p, np.finfo(np.float64).eps)))
+        return LinearFit(fit(whole, penalty, slice(None)), penalty, held_out)

@@ -1,11 +1,9 @@
 """How stable any fitted model is in given environments, and what breaks it."""
 
 import os
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -105,7 +103,7 @@ def stability_report(
     error: str | ErrorFunction = "rmse",
     *,
     train: Table | tuple[Any, Any] | None = None,
-    references: References | Mapping[str, Any] | None = None,
+    references: Mapping[str, Any] | None = None,
     stable_features: Sequence[str] | None = None,
     baselines: Mapping[str, Any] | None = None,
     level: float = 0.95,
@@ -157,8 +155,8 @@ def stability_report(
     check_interval(level, n_bootstrap)
     if len(tables) < 2:
         raise InputError(
-            "stability_report compares environments, but got a single one "
-            f"({tables[0].name!r}). Pass two or more, or use stress_test(model, X, y)."
+            "stability_report compares environments, but got a single one. Pass two or more, or "
+            "use stress_test(model, X, y)."
         )
     trained = None
     if train is not None:
@@ -189,13 +187,14 @@ def stability_report(
     frame = comparison.intervals.copy()
     frame["predicted"] = pd.Series({name: p.mean() for name, p in predicted.items()})
     frame["observed"] = pd.Series({t.name: np.mean(t.y) for t in tables})
-    run = {} if trained is None else {"trained on": f"{trained.name}: {len(trained.y):,} rows"}
-    run |= {
+    trained_on = "" if trained is None else f"{trained.name}: {len(trained):,} rows"
+    run = {
+        "model": facts.name,
+        "trained on": trained_on or "unknown",
         "intervals": f"{n_bootstrap:,} bootstrap samples of the rows",
         "seed of the report": str(seed),
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "stablepred": __version__,
-        "Python": platform.python_version(),
     }
     return StabilityReport(
         errors=frame,
@@ -210,7 +209,7 @@ def stability_report(
         ),
         facts=facts,
         rows=pd.Series({t.name: len(t.y) for t in tables}),
-        run=run | {name: version(name) for name in ("numpy", "scikit-learn", "torch")},
+        run=run,
     )
 
 

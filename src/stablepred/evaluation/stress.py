@@ -124,12 +124,8 @@ def stress_test(
     seed = root_seed(random_state)
     high = (data.y > (0 if is_binary(data) else np.median(data.y))).astype(np.float64)
     chosen = list(data.X.columns) if features is None else list(features)
-    unknown = [name for name in chosen if name not in data.X.columns]
-    if unknown or not chosen:
-        raise InputError(
-            f"features must name columns of X, but {unknown or 'none'} was asked for; the columns "
-            f"are {list(data.X.columns)}."
-        )
+    if unknown := [name for name in chosen if name not in data.X.columns]:
+        raise InputError(f"X has no columns {unknown}, but {list(data.X.columns)}.")
     check_interval(level, n_bootstrap)
     check_rates(rates)
     predicted = predict_outcomes(model, [data])[data.name]
@@ -247,10 +243,8 @@ def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatA
 
 
 def _association(rows: Table, name: Any) -> float:
-    """Mean of the outcome where the feature is high minus where it is low; NaN if constant."""
-    try:
-        high = _cut(rows, name) == 1
-    except (InputError, TypeError):  # not a number: the harm alone has to do
+    """Mean of the outcome where the feature is high minus where it is low; NaN if it is neither."""
+    if find_obstacle(rows.X[name]):  # not a number: the harm alone has to do
         return float("nan")
-    y = np.asarray(rows.y)
-    return float("nan") if high.all() or not high.any() else float(y[high].mean() - y[~high].mean())
+    y, high = pd.Series(rows.y), pd.Series(_cut(rows, name) == 1)
+    return float(y[high].mean() - y[~high].mean())

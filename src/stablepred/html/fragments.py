@@ -36,7 +36,7 @@ def first_lines(frame: pd.DataFrame, **options: Any) -> list[str]:
 def table(frame: pd.DataFrame, caption: str, *, index: bool = True) -> str:
     """A sentence above a table, for ``_repr_html_``; everything in both is text."""
     shown = frame.rename(index=_clean, columns=_clean).map(_clean)
-    options = {"float_format": "{:.4f}".format, "na_rep": "–", "max_rows": MOST_ROWS}
+    options: Any = {"float_format": "{:.4f}".format, "na_rep": "–", "max_rows": MOST_ROWS}
     written = shown.to_html(index=index, **options)
     lines = "<br>".join(escape(printable(line)) for line in caption.splitlines())
     return f"<div><p>{lines}</p>{written}</div>"

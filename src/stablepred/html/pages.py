@@ -2,7 +2,6 @@
 
 import os
 import re
-from itertools import product
 
 import pandas as pd
 
@@ -10,10 +9,10 @@ from stablepred._text import (
     count_noun,
     error_name,
     interval,
-    join_words,
     label,
     number,
     percent,
+    printable,
     signed,
 )
 from stablepred.evaluation.diagnostics import BalanceReport, ModelFacts
@@ -32,20 +31,21 @@ from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 SLIGHT = 0.02  # harm below this share of the error is not worth a title
 VISIBLE = 0.001  # harm below this is not worth a mark
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
-MOST_NAMES = 15  # of one verdict in words; the table has all
-MEANINGS = {
-    "stable": "the evidence is that they bear on the outcome",
-    "undecided": "the evidence is too weak either way",
-    "noisy": "their tie to the outcome may not hold elsewhere",
-    "constant": "the same in every training row",
-    "left out": "an id, free text or values in few rows each",
-}
-METHODS = {
-    "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
-    "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out rows",
-    "constant": "the constant predicts the training mean for every row",
-    "oracle": "the oracle is the same kind of model on the features known to be stable",
-}
+MEANINGS = (
+    "Stable: the evidence is that a variable bears on the outcome. Undecided: it is too weak "
+    "either way. Noisy: the tie to the outcome may not hold elsewhere. Effect: what the weighted "
+    "mean of the outcome changes by from 0 to 1, or with a standard deviation of a number; of a "
+    "category, its clearest level."
+)
+REFERENCES = (
+    "LR (or ridge, for a number) is the linear model of the same columns, its penalty chosen on "
+    "held-out rows; the constant predicts the training mean; the oracle, where the stable features "
+    "are known, is the linear model of those. All are fitted on the training rows."
+)
+NO_REFERENCES = (
+    "The model keeps no references, and without the training environment (train=...) there is no "
+    "logistic regression and no constant to compare with."
+)
 NUMBERS = r" \([^()]* (differs|lower) by [^()]*\)"  # in a verdict
 PLAIN_WORDS = {
     "Average_Error": "Average error",
@@ -61,13 +61,11 @@ def write_report(report: StabilityReport, path: str | os.PathLike[str]) -> None:
 
 def stability_page(report: StabilityReport) -> Page:
     facts = report.facts
-    sections = [
-        _errors_section(report),
-        None if facts.effects is None else _variables_section(facts, facts.effects),
-        None if report.breakers is None else _breakers_section(report, report.breakers),
-        None if facts.balance is None else balance_section(facts.balance),
-        _run_section(report),
-    ]
+    sections = [_errors_section(report)]
+    sections += [] if facts.effects is None else [_variables_section(facts, facts.effects)]
+    sections += [] if report.breakers is None else [_breakers_section(report, report.breakers)]
+    sections += [] if facts.balance is None else [balance_section(facts.balance)]
+    sections.append(_run_section(report))
     # The numbers that stand out, in plain words, beside those of what is always at hand.
     summary, roles = report.comparison.summary(), report.comparison.roles
     numbers = []
@@ -79,8 +77,7 @@ def stability_page(report: StabilityReport) -> Page:
     title = f"Stability report of {label(facts.name)}"
     headline = re.sub(NUMBERS, "", re.split(r"(?<=\.) (?=The worst error of)", report.verdict)[0])
     details = [report.verdict] if headline != report.verdict else []
-    shown = [section for section in sections if section is not None]
-    return Page(title, headline, details, numbers, shown, report.run["made"])
+    return Page(title, headline, details, numbers, sections, report.run["made"])
 
 
 def _errors_section(report: StabilityReport) -> Section:
@@ -104,28 +101,16 @@ def _errors_section(report: StabilityReport) -> Section:
     )
     formats: dict[str, Format] = {"rows": lambda rows: number(rows, 0)}
     blocks = [[figure, make_table(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))]]
-    known = [text for role, text in METHODS.items() if role in comparison.roles.values()]
-    text = [f"All fitted on the training rows: {'; '.join(known)}."]
-    if not known:
-        text = [
-            "The model keeps no references, and without the training environment (train=...) "
-            "there is no logistic regression and no constant to compare with."
-        ]
-    summary = comparison.summary()
-    if len(summary) > 1:
-        every = pd.concat([comparison.errors.T, summary[list(SUMMARIES)].T])
+    if len(comparison.errors) > 1:
+        every = pd.concat([comparison.errors.T, comparison.summary()[list(SUMMARIES)].T])
         every = every.rename_axis("environment")
         blocks.append([make_table(every, f"{error} of all methods", summary=len(SUMMARIES))])
-    if "shrunk_better" in summary and summary["shrunk_better"].iloc[0]:
-        text.append(
-            f"{name} does not help: some step of the linear model, pulled step by step to the "
-            "constant, is smaller in both Average_Error and Stability_Error."
-        )
+    text = REFERENCES if "constant" in comparison.roles.values() else NO_REFERENCES
     title = (
         f"The error is largest in {label(report.worst)} ({number(at[report.worst])}) and "
         f"smallest in {label(report.best)} ({number(at[report.best])})"
     )
-    return Section("errors", "Errors", title, [*text, *comparison.notes], blocks)
+    return Section("errors", "Errors", title, [text, *comparison.notes], blocks)
 
 
 def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Section:
@@ -142,13 +127,10 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         f"outcome: once as it is there, once as it is in {there}, the best. Harm is what the error "
         "falls by from the one to the other."
     )
-    frame = breakers.set_index("feature")
-    frame = frame[["harm", *frame.columns.drop("harm")]].rename(
-        columns={"association_best": f"link in {there}", "association_worst": f"link in {here}"}
-    )
-    signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
-    link = "Link: mean of the outcome where the feature is high minus where it is low"
-    blocks = [make_table(_space_out(frame), link, signs)]
+    frame = _space_out(breakers.set_index("feature").iloc[:, ::-1])
+    columns = ("harm", "association best", "association worst")
+    meaning = "Association: mean of the outcome where the feature is high minus where it is low"
+    blocks = [make_table(frame, meaning, dict.fromkeys(columns, signed))]
     shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
     if not shown.empty:
         names, harm = list(shown["feature"]), shown["harm"].to_numpy()
@@ -167,17 +149,9 @@ def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
     title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
     if "used" in effects:
         title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
-    text = [] if facts.decision is None else [str(facts.decision.reason)]
-    for used, verdict in product((True, False), MEANINGS if "used" in effects else ()):
-        found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
-        names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
-        called = "" if verdict == "left out" else f", called {verdict}"
-        meaning = f"{'Used' if used else 'Left out'}{called}: {MEANINGS[verdict]}"
-        text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
-    text.append(
-        "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
-        "deviation of a number; of a category, its clearest level. Verdicts are the model's."
-    )
+    decision = facts.decision
+    text = [] if decision is None else [decision.reason, *decision.variables.splitlines()]
+    text = [printable(line) for line in [*text, MEANINGS] if line]
     frame = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
     frame = _space_out(frame.set_index("feature").rename_axis("variable"))
     first = [name for name in ("verdict", "used") if name in frame]
@@ -192,10 +166,10 @@ def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
         len(effects),
     )
     rows = [[figure, table]]
-    if facts.decision is not None:
-        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
-        rows.append([make_table(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
-    return Section("variables", "What it uses", title, [line for line in text if line], rows)
+    if decision is not None:
+        candidates = _space_out(decision.candidates.set_index("candidate"))
+        rows.append([make_table(candidates, f"What was compared; chosen: {decision.chosen}")])
+    return Section("variables", "What it uses", title, text, rows)
 
 
 def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
@@ -227,10 +201,10 @@ def balance_section(report: BalanceReport) -> Section:
 
 
 def _run_section(report: StabilityReport) -> Section:
-    facts, name = report.facts, label(report.facts.name)
+    name = label(report.facts.name)
     remarks = ["From predictions alone there is no answer to what breaks the model."]
     rows, environments = int(report.rows.sum()), len(report.rows)
     title = f"{name} on {count_noun(rows, 'row')} in {count_noun(environments, 'environment')}"
-    every = {"model": name} | report.run | facts.parameters
-    table = Block("The run", rows=[(label(key), label(value, 120)) for key, value in every.items()])
+    entries = [(label(key), label(value, 120)) for key, value in report.run.items()]
+    table = Block("The run", rows=entries)
     return Section("run", "What was run", title, remarks * (report.breakers is None), [[table]])
