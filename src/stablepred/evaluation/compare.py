@@ -96,7 +96,7 @@ class MethodComparison(Report):
 
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
-        require("matplotlib", "a picture")
+        figure = require("matplotlib.figure", "a picture").Figure((8, 3), layout="constrained")
         from stablepred.plotting.rows import BASELINES, Display, Marks, draw_rows
 
         shown = self.table[self.table["message"] == ""]
@@ -105,7 +105,9 @@ class MethodComparison(Report):
             for what, look in zip(("average", "stability"), BASELINES, strict=False)
         ]
         name = f"error ({error_name(self.error)})"
-        return draw_rows(Display(), None, list(shown.index), series, name).figure_
+        drawn = draw_rows(Display(), figure.subplots(), list(shown.index), series, name)
+        figure.set_figheight(drawn.height_)
+        return figure
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ from stablepred.evaluation.verdict import (
 )
 from stablepred.exceptions import InputError
 from stablepred.html.fragments import Report, first_lines
+from stablepred.io.atomic import write_file
 from stablepred.validation.environments import is_constant
 from stablepred.worlds.environment import take_columns
 
@@ -74,9 +75,10 @@ class StabilityReport(Report):
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as one HTML file of aggregates, complete or not at all."""
         require("matplotlib", "an HTML page")
-        from stablepred.html.pages import write_report
+        from stablepred.html.page import render
+        from stablepred.html.pages import stability_page
 
-        write_report(self, path)
+        write_file(path, render(stability_page(self)).encode(errors="replace"))
 
     def __str__(self) -> str:
         at = self.errors["error"]
@@ -187,10 +189,9 @@ def stability_report(
     frame = comparison.intervals.copy()
     frame["predicted"] = pd.Series({name: p.mean() for name, p in predicted.items()})
     frame["observed"] = pd.Series({t.name: np.mean(t.y) for t in tables})
-    trained_on = "" if trained is None else f"{trained.name}: {len(trained):,} rows"
     run = {
         "model": facts.name,
-        "trained on": trained_on or "unknown",
+        "trained on": "" if trained is None else f"{trained.name}: {len(trained):,} rows",
         "intervals": f"{n_bootstrap:,} bootstrap samples of the rows",
         "seed of the report": str(seed),
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",

@@ -1,6 +1,5 @@
 """The page of a stability report."""
 
-import os
 import re
 
 import pandas as pd
@@ -19,8 +18,7 @@ from stablepred.evaluation.diagnostics import BalanceReport, ModelFacts
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
 from stablepred.evaluation.verdict import NAMES
-from stablepred.html.page import Block, Format, Page, Section, make_figure, make_table, render
-from stablepred.io.atomic import write_file
+from stablepred.html.page import Block, Format, Page, Section, make_figure, make_table
 from stablepred.plotting.displays import (
     BalanceDisplay,
     EnvironmentErrorsDisplay,
@@ -54,11 +52,6 @@ PLAIN_WORDS = {
 }
 
 
-def write_report(report: StabilityReport, path: str | os.PathLike[str]) -> None:
-    """Write the page of a report to a file, completely or not at all."""
-    write_file(path, render(stability_page(report)).encode(errors="replace"))
-
-
 def stability_page(report: StabilityReport) -> Page:
     facts = report.facts
     sections = [_errors_section(report)]
@@ -81,7 +74,7 @@ def stability_page(report: StabilityReport) -> Page:
 
 
 def _errors_section(report: StabilityReport) -> Section:
-    own, comparison = report.errors, report.comparison
+    own, comparison, summary = report.errors, report.comparison, report.comparison.summary()
     error, name, at = error_name(report.error), label(report.facts.name), own["error"]
     figure = make_figure(
         lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
@@ -102,15 +95,20 @@ def _errors_section(report: StabilityReport) -> Section:
     formats: dict[str, Format] = {"rows": lambda rows: number(rows, 0)}
     blocks = [[figure, make_table(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))]]
     if len(comparison.errors) > 1:
-        every = pd.concat([comparison.errors.T, comparison.summary()[list(SUMMARIES)].T])
+        every = pd.concat([comparison.errors.T, summary[list(SUMMARIES)].T])
         every = every.rename_axis("environment")
         blocks.append([make_table(every, f"{error} of all methods", summary=len(SUMMARIES))])
-    text = REFERENCES if "constant" in comparison.roles.values() else NO_REFERENCES
+    text = [REFERENCES if "constant" in comparison.roles.values() else NO_REFERENCES]
+    if "shrunk_better" in summary and summary["shrunk_better"].iloc[0]:
+        text.append(
+            f"{name} does not help: some step of the linear model, pulled step by step to the "
+            "constant, is smaller in both Average_Error and Stability_Error."
+        )
     title = (
         f"The error is largest in {label(report.worst)} ({number(at[report.worst])}) and "
         f"smallest in {label(report.best)} ({number(at[report.best])})"
     )
-    return Section("errors", "Errors", title, [text, *comparison.notes], blocks)
+    return Section("errors", "Errors", title, [*text, *comparison.notes], blocks)
 
 
 def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Section:
@@ -205,6 +203,6 @@ def _run_section(report: StabilityReport) -> Section:
     remarks = ["From predictions alone there is no answer to what breaks the model."]
     rows, environments = int(report.rows.sum()), len(report.rows)
     title = f"{name} on {count_noun(rows, 'row')} in {count_noun(environments, 'environment')}"
-    entries = [(label(key), label(value, 120)) for key, value in report.run.items()]
+    entries = [(label(key), label(value, 120)) for key, value in report.run.items() if value]
     table = Block("The run", rows=entries)
     return Section("run", "What was run", title, remarks * (report.breakers is None), [[table]])

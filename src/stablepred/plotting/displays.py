@@ -120,7 +120,7 @@ class EnvironmentErrorsDisplay(Display):
 
     @classmethod
     def _from_comparison(cls, found: Comparison, error: str, ax: Axes | None) -> Self:
-        low, high = found.intervals.loc[found.errors.columns, ["low", "high"]].to_numpy().T
+        low, high = found.intervals.iloc[: found.errors.shape[1], 1:].to_numpy().T
         own = {n: n for n in found.errors.index[1:] if n in REFERENCES}
         return cls(found.errors, low=low, high=high, roles=found.roles | own, error=error).plot(ax)
 
