@@ -176,10 +176,10 @@ def test_an_environment_with_other_columns_is_refused(model, tests):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"environments": []}, "one or more, with distinct names"),
+        ({"environments": []}, "no environments"),
         (
             {"environments": [small("e", [0]), small("e", [1])]},
-            "with distinct names",
+            "no distinct names",
         ),
         ({"error": "mse"}, "error must be one of"),
         ({"error": lambda y, p: np.nan}, "is nan"),

@@ -130,9 +130,7 @@ def check_environments(environments: Environments, *models: Any) -> list[PlainTa
     tables = list_tables(environments, "environment")
     names = [table.name for table in tables]
     if not names or len(set(names)) < len(names):
-        raise InputError(
-            f"environments must be one or more, with distinct names, but their names are {names}."
-        )
+        raise InputError(f"there are no environments, or no distinct names of them: {names}.")
     for table in tables[1:]:
         check_columns(table, tables[0].X.columns, f"environment {names[0]!r}")
     return read_outcomes(tables, models) if models else tables
