@@ -164,7 +164,7 @@ def explain_drop(
     >>> model = LogisticRegression().fit(a.X, a.y)
     >>> report = explain_drop(model, a, b)
     >>> float(report.parts["share"]["Y given X changes"].round(1))
-    0.9
+    1.1
     """
     check_interval(level, n_bootstrap)
     if error not in LOSSES:
