@@ -51,17 +51,16 @@ def _errors(fitted: Any, found: Any, references: Any, seed: int) -> tuple[Any, s
     """Errors, calibration and references by environment and in summary; the verdict."""
     import pandas as pd
 
-    from stablepred.evaluation.comparison import compare
-    from stablepred.evaluation.facts import model_facts
-    from stablepred.evaluation.metrics import Metric, add_summaries, interval_frame
-    from stablepred.evaluation.verdict import stability_verdict
+    from stablepred.evaluation.diagnostics import model_facts
+    from stablepred.evaluation.metrics import Metric, add_summaries
+    from stablepred.evaluation.verdict import compare_errors, stability_verdict
 
     facts, metric = model_facts(fitted.estimator), Metric.of("rmse")
     predicted = {e.name: fitted.expected(e.X) for e in found}
     methods = {facts.name: predicted}
-    comparison, draws = compare(methods, references, found, metric, 0.95, 500, seed)
-    frame = interval_frame(comparison.errors.iloc[0], draws, 0.95)
-    for name, errors in comparison.errors.iloc[1:].iterrows():
+    comparison = compare_errors(methods, references, found, metric, 0.95, 500, seed)
+    frame = comparison.intervals.copy()
+    for name, errors in list(comparison.errors.iterrows())[1:]:
         frame[name] = add_summaries(errors.to_numpy())
     frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))
     frame.insert(1, "rate", pd.Series({e.name: e.y.mean() for e in found}))

@@ -110,7 +110,7 @@ def _compare_held_out(encoded: Any, model: Any, cv: int) -> str:
 
 
 def _describe_model(model: Any) -> None:
-    from stablepred.evaluation.facts import model_facts
+    from stablepred.evaluation.diagnostics import model_facts
     from stablepred.tables.messages import listed
 
     facts = model_facts(model)
