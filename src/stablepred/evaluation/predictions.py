@@ -4,7 +4,7 @@ Behind this file everything works on arrays: ``table.y`` and one column of predi
 which are probabilities where the outcome is 0/1.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ class PlainTable:
 
 Table = PlainTable | Environment  # or anything with a name, features X and an outcome y
 # One or several: each an Environment or a pair (X, y), alone, in a list, or by name.
-Environments = Table | Sequence[Any] | Mapping[str, Any]
+Environments = Table | Sequence[Any] | Iterator[Any] | Mapping[str, Any]
 
 
 def list_tables(data: Any, name: str) -> list[PlainTable]:
@@ -43,7 +43,7 @@ def list_tables(data: Any, name: str) -> list[PlainTable]:
     if isinstance(data, Mapping):
         return [replace(read_table(one, str(key)), name=str(key)) for key, one in data.items()]
     pair = isinstance(data, tuple) and len(data) == 2 and not _is_environment(data[0])
-    if pair or not isinstance(data, list | tuple):
+    if pair or not isinstance(data, list | tuple | Iterator):
         return [read_table(data, name)]
     return [read_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
 
