@@ -86,14 +86,14 @@ VARIANTS = {
     "no products": Variant(
         lambda: patch.multiple(
             "stablepred.heads.default",
-            Pairwise=lambda outcome, everywhere=False: Linear(outcome),
+            choose_pairs=lambda outcome, sample, everywhere=False: Linear(outcome),
             has_triples=lambda *_: False,
         )
     ),
     "no boosting": Variant(replaced("models.screening.add_boosting", lambda _, __, base: base)),
     "one model, no mixture": Variant(replaced("heads.default.LEAST_SHARE", 0.5)),
     "least loss, not usual": Variant(
-        replaced("heads.default._move_to_usual", lambda _, __, best, ___: best)
+        replaced("heads.default._move_to_usual", lambda _, __, best, ___, ____: best)
     ),
     "no fading out": Variant(replaced("core.ridge.Support.share", lambda _, x: x.new_ones(len(x)))),
 }

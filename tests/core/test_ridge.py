@@ -12,9 +12,9 @@ from stablepred.core.ridge import (
     PENALTIES,
     USUAL,
     Linear,
-    Pairwise,
     Regression,
-    Threeway,
+    choose_pairs,
+    choose_triples,
     fit_ridge,
     screen_pairs,
     screen_triples,
@@ -131,16 +131,14 @@ def interacting(kind, n=600, seed=1):
 def test_the_product_that_acts_is_found_first(kind):
     sample, outcome = interacting(kind), OUTCOMES[kind]
     assert screen_pairs(Linear(outcome), sample)[0] == (1, 3)
-    form = Pairwise(outcome, everywhere=True).prepare(sample)
+    form = choose_pairs(outcome, sample, everywhere=True)
     assert form.products[0] == (1, 3)
     assert (1, 3) not in screen_pairs(form, sample)  # once in, it is explained
 
 
 @pytest.mark.parametrize("kind", OUTCOMES)
 def test_hardly_any_product_is_found_where_none_acts(kind):
-    found = [
-        len(Pairwise(OUTCOMES[kind]).prepare(make_rows(kind, seed=s)).products) for s in range(4)
-    ]
+    found = [len(choose_pairs(OUTCOMES[kind], make_rows(kind, seed=s)).products) for s in range(4)]
     assert np.mean(found) < 1
 
 
@@ -150,7 +148,7 @@ def test_the_product_of_three_that_acts_is_found_and_else_none(kind):
     x = rng.normal(size=(800, 5))
     y = x[:, 0] + x[:, 1] * x[:, 2] * x[:, 4] + rng.normal(size=800)
     sample = sample_of(x, (y > 0).astype(float) if kind == "binary" else y)
-    assert (1, 2, 4) in Threeway(OUTCOMES[kind]).prepare(sample).products
+    assert (1, 2, 4) in choose_triples(OUTCOMES[kind], sample).products
     other = make_rows(kind, n=800)
     assert screen_triples(Linear(OUTCOMES[kind]), other) == []
 

@@ -81,7 +81,7 @@ def test_the_share_of_boosting_is_its_posterior_mean(outcome):
     y = (y > 0.4).astype(float) if outcome is BINARY else y / y.std()
     fitted, sample, folds = fit(x, y, outcome)
     base = fit_base(sample, folds).held_out.numpy()
-    trees = fit_path(Boosting(outcome), sample, folds).held_out.numpy()
+    trees = fit_path(lambda _: Boosting(outcome), sample, folds, usual=0).held_out.numpy()
     held, shares = folds.y.numpy(), np.linspace(0, 1, 2001)
     log_likelihood = []
     for mean in (base + share * (trees - base) for share in shares):
@@ -120,7 +120,7 @@ def test_where_no_row_can_be_held_out_the_penalty_is_the_usual_one():
     x = rng.normal(size=(30, 2))
     sample = sample_of(x, (np.arange(30) == 0).astype(float))
     folds = make_folds(sample, BINARY, 3, 0)
-    fitted = fit_path(Linear(BINARY), sample, folds)
+    fitted = fit_path(lambda _: Linear(BINARY), sample, folds)
     assert PENALTIES[USUAL] == 1
     expected = Linear(BINARY).fit(sample, 1.0, tol=1e-12)
     np.testing.assert_allclose(fitted.fit(sample).beta, expected.beta, atol=1e-2)
@@ -129,7 +129,7 @@ def test_where_no_row_can_be_held_out_the_penalty_is_the_usual_one():
 def test_noise_gets_the_usual_penalty_at_least_and_noise_free_rows_a_weak_one():
     rng = np.random.default_rng(6)
     x = rng.normal(size=(60, 8))
-    linear = partial(fit_path, Linear(GAUSSIAN))
+    linear = partial(fit_path, lambda _: Linear(GAUSSIAN))
     noise, sample, _ = fit(x, rng.normal(size=60), GAUSSIAN, linear)
     exact, *_ = fit(x, x @ np.arange(8.0), GAUSSIAN, linear)
     usual = Linear(GAUSSIAN).fit(sample, PENALTIES[USUAL]).beta[:-1]

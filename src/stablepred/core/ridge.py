@@ -8,7 +8,7 @@ warm-started, so that one more step costs little.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -111,7 +111,6 @@ class Support:
 
     @classmethod
     def of(cls, sample: Sample) -> "Support":
-        """The support of a sample's rows."""
         x, mass = sample.x, sample.mass
         center = mass @ x
         covariance = (x - center).T @ (mass[:, None] * (x - center))
@@ -124,7 +123,6 @@ class Support:
         return replace(found, limit=max(limit, 1e-12))
 
     def distance(self, x: Tensor) -> Tensor:
-        """d(x) of every row."""
         away = x - torch.as_tensor(self.center, device=x.device)
         precision = torch.as_tensor(self.precision, device=x.device)
         return ((away @ precision) * away).sum(1)
@@ -134,7 +132,6 @@ class Support:
         return (self.limit / self.distance(x).clamp_min(self.limit)).square()
 
     def check_columns(self, width: int) -> None:
-        """Raise ValueError unless it is about so many columns."""
         finite = np.isfinite(self.precision).all() and np.isfinite(self.center).all()
         shapes = (self.center.shape, self.precision.shape) == ((width,), (width, width))
         if not shapes or not finite or not 0 < self.limit < np.inf:
@@ -148,18 +145,11 @@ class Linear:
     outcome: Outcome
     products: Products = ()
     support: Support | None = None
-    usual: ClassVar[int] = USUAL
-
-    def prepare(self, sample: Sample) -> "Linear":
-        """The form itself: nothing is learned before the path."""
-        return self
 
     def expand(self, x: Tensor) -> Tensor:
-        """The columns, then the products."""
         return expand(x, self.products, self.support)
 
     def fit(self, sample: Sample, penalty: float = 1.0, tol: float = 1e-6) -> "Regression":
-        """The regression at one penalty."""
         beta = fit_ridge(self.expand(sample.x), sample, self.outcome, penalty, tol=tol)
         return Regression(self.outcome, self.products, beta.cpu().numpy(), self.support)
 
@@ -171,7 +161,6 @@ class Linear:
             yield Regression(self.outcome, self.products, beta.cpu().numpy(), self.support)
 
     def take_step(self, sample: Sample, step: int) -> "Regression":
-        """The regression at one penalty of the path."""
         return self.fit(sample, PENALTIES[step])
 
 
@@ -191,11 +180,9 @@ class Regression:
         return expand(x, self.products, self.support) @ beta[:-1] + beta[-1]
 
     def predict(self, x: Tensor) -> Tensor:
-        """The mean of the outcome."""
         return self.outcome.inverse_link(self.scores(x))
 
     def check_columns(self, width: int) -> None:
-        """Raise ValueError unless it can predict from so many columns."""
         small = (np.abs(self.beta) < 1e100).all()  # sums and squares of larger ones may overflow
         if self.beta.shape != (width + len(self.products) + 1,) or not small:
             raise ValueError("the coefficients do not fit the columns")
@@ -205,71 +192,48 @@ class Regression:
             self.support.check_columns(width)
 
 
-@dataclass(frozen=True)
-class Pairwise:
-    """Ridge regression with the products that stand out on the training rows.
+def choose_pairs(
+    outcome: Outcome, sample: Sample, everywhere: bool = False, most: int | None = None
+) -> Linear:
+    """The form with the products of two columns that stand out on the training rows.
 
     The score statistics of all products cost one Gram matrix; the strongest are added, in a few
     rounds, ``most`` of them at most. Unless ``everywhere``, they fade out beyond the support of
     the rows.
     """
-
-    outcome: Outcome
-    everywhere: bool = False
-    most: int | None = None
-    usual: ClassVar[int] = USUAL
-
-    def prepare(self, sample: Sample) -> Linear:
-        """The form with the products chosen on these rows."""
-        rows = int(sample.copies.sum())
-        limit = max(4, min(self.most or 2 * sample.n_features, 2 * sample.n_features, rows // 20))
-        form = Linear(self.outcome)
-        for _ in range(ROUNDS):
-            new = [pair for pair in screen_pairs(form, sample) if pair not in set(form.products)]
-            if not new:
-                break
-            form = Linear(self.outcome, (*form.products, *new[: max(2, limit // ROUNDS)]))
-        if self.everywhere or not form.products:
-            return form
-        return replace(form, support=Support.of(sample))
+    rows, widest = int(sample.copies.sum()), 2 * sample.n_features
+    limit = max(4, min(most or widest, widest, rows // 20))
+    form = Linear(outcome)
+    for _ in range(ROUNDS):
+        new = [pair for pair in screen_pairs(form, sample) if pair not in set(form.products)]
+        if not new:
+            break
+        form = Linear(outcome, (*form.products, *new[: max(2, limit // ROUNDS)]))
+    return form if everywhere or not form.products else replace(form, support=Support.of(sample))
 
 
-@dataclass(frozen=True)
-class Threeway:
-    """The same with products of three columns, where some stand out beyond chance."""
-
-    outcome: Outcome
-    everywhere: bool = False
-    usual: ClassVar[int] = USUAL
-
-    def prepare(self, sample: Sample) -> Linear:
-        """The form with pairs, and with the triples that stand out once those are in."""
-        form = Pairwise(self.outcome, everywhere=True).prepare(sample)
-        rows = int(sample.copies.sum())
-        limit = max(2, min(sample.n_features, rows // 50))
-        products = form.products + tuple(screen_triples(form, sample)[:limit])
-        if self.everywhere:
-            return Linear(self.outcome, products)
-        return Linear(self.outcome, products, Support.of(sample))
+def choose_triples(outcome: Outcome, sample: Sample, everywhere: bool = False) -> Linear:
+    """The form with pairs, and with the triples that stand out once those are in."""
+    form = choose_pairs(outcome, sample, everywhere=True)
+    limit = max(2, min(sample.n_features, int(sample.copies.sum()) // 50))
+    products = form.products + tuple(screen_triples(form, sample)[:limit])
+    return Linear(outcome, products, None if everywhere else Support.of(sample))
 
 
-def has_triples(sample: Sample, outcome: Outcome) -> bool:
+def has_triples(outcome: Outcome, sample: Sample) -> bool:
     """Whether any product of three columns stands out."""
-    return bool(screen_triples(Pairwise(outcome, everywhere=True).prepare(sample), sample))
+    return bool(screen_triples(choose_pairs(outcome, sample, everywhere=True), sample))
 
 
 def screen_pairs(form: Linear, sample: Sample) -> list[tuple[int, int]]:
     """Pairs of columns of different variables by falling score statistic, above SCREEN_Z."""
-    x, y, copies = sample.x, sample.y, sample.copies
+    x, y, copies, outcome = sample.x, sample.y, sample.copies, form.outcome
     scores = form.fit(sample, tol=1e-4).scores(x)
+    variance = outcome.dispersion(scores, y, sample.mass) * outcome.curvature(scores, y) + 1e-6
     centred = x - sample.mass @ x
-    score = weighted_gram(centred, copies * form.outcome.slopes(scores, y))
-    square = centred**2
-    dispersion = form.outcome.dispersion(scores, y, sample.mass)
-    variance = dispersion * form.outcome.curvature(scores, y) + 1e-6
-    spread = weighted_gram(square, copies * variance)
-    t = (score.abs() / (spread + 1e-12).sqrt()).cpu().numpy()
-    t[sample.groups[:, None] == sample.groups[None, :]] = 0
+    score = weighted_gram(centred, copies * outcome.slopes(scores, y))
+    t = _studentize(score, weighted_gram(centred**2, copies * variance))
+    t[sample.groups[:, None] == sample.groups] = 0
     a, b = np.triu_indices(len(t), 1)
     order = np.argsort(-t[a, b], kind="stable")
     return [(int(a[k]), int(b[k])) for k in order if t[a[k], b[k]] > SCREEN_Z]
@@ -277,28 +241,29 @@ def screen_pairs(form: Linear, sample: Sample) -> list[tuple[int, int]]:
 
 def screen_triples(form: Linear, sample: Sample) -> list[tuple[int, int, int]]:
     """Triples of columns of different variables whose score statistic is beyond chance."""
-    q = sample.n_features
+    q, outcome = sample.n_features, form.outcome
     if not 3 <= q <= MOST_FOR_TRIPLES:
         return []
     every = -(-len(sample.y) // ROWS_FOR_TRIPLES)
     x, y, copies = sample.x[::every], sample.y[::every], sample.copies[::every]
     scores = form.fit(sample, tol=1e-4).scores(x)
-    dispersion = form.outcome.dispersion(scores, y, copies / copies.sum())
-    variance = dispersion * form.outcome.curvature(scores, y) + 1e-6
+    dispersion = outcome.dispersion(scores, y, copies / copies.sum())
+    variance = dispersion * outcome.curvature(scores, y) + 1e-6
     centred = x - sample.mass @ sample.x
     a, b = np.triu_indices(q, 1)
     pairs = centred[:, a] * centred[:, b]
-    score = pairs.T @ (centred * (copies * form.outcome.slopes(scores, y))[:, None])
-    spread = (pairs**2).T @ (centred**2 * (copies * variance)[:, None])
-    t = (score.abs() / (spread + 1e-12).sqrt()).cpu().numpy()
-    own = sample.groups
-    third = np.arange(q)[None, :]
-    distinct = (own[a] != own[b])[:, None] & (own[third] != own[b][:, None])
-    t[~(distinct & (own[third] != own[a][:, None]) & (third > b[:, None]))] = 0
-    threshold = norm.isf(CHANCE / (q * (q - 1) * (q - 2) / 3))
-    found = np.argwhere(t > threshold)
+    score = pairs.T @ (centred * (copies * outcome.slopes(scores, y))[:, None])
+    t = _studentize(score, (pairs**2).T @ (centred**2 * (copies * variance)[:, None]))
+    first, second, third = sample.groups[a, None], sample.groups[b, None], sample.groups
+    distinct = (first != second) & (second != third) & (first != third)
+    t[~(distinct & (np.arange(q) > b[:, None]))] = 0
+    found = np.argwhere(t > norm.isf(CHANCE / (q * (q - 1) * (q - 2) / 3)))
     order = np.argsort(-t[found[:, 0], found[:, 1]], kind="stable")
     return [(int(a[k]), int(b[k]), int(c)) for k, c in found[order]]
+
+
+def _studentize(score: Tensor, spread: Tensor) -> FloatArray:
+    return np.asarray((score.abs() / (spread + 1e-12).sqrt()).cpu().numpy())
 
 
 def expand(x: Tensor, products: Products, support: Support | None = None) -> Tensor:

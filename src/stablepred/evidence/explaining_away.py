@@ -25,7 +25,7 @@ from scipy.special import expit
 from scipy.stats import norm
 from torch import Tensor
 
-from stablepred.core.ridge import Pairwise, Regression, expand, fit_ridge, weighted_gram
+from stablepred.core.ridge import Regression, choose_pairs, expand, fit_ridge, weighted_gram
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -265,7 +265,7 @@ def _permute(n: int, draws: int, device: torch.device) -> list[Tensor]:
 def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:
     """Regression of y on some variables, with the products that stand out."""
     part = sample.restrict(np.isin(np.arange(sample.n_features), variables))
-    form = Pairwise(outcome, everywhere=True, most=MOST_PRODUCTS).prepare(part)
+    form = choose_pairs(outcome, part, everywhere=True, most=MOST_PRODUCTS)
     return form.fit(part, RIDGE, TOL)
 
 

@@ -27,7 +27,6 @@ class Verdict:
     """What all the evidence together says about the variables of a sample."""
 
     scores: Mapping[str, Scores]  # by kind of evidence; only the kinds that apply
-    kind: str  # that decided; empty if none applies
     stable: NDArray[np.bool_]  # (p,)
     # (p,) probability that a variable is noisy, if noisy ones exist; NaN where no kind applies
     leaning: FloatArray
@@ -35,17 +34,14 @@ class Verdict:
 
     @property
     def probability_noisy(self) -> FloatArray:
-        """Probability that each variable is noisy; NaN where nothing was judged."""
         return self.trust * self.leaning
 
     @property
     def noisy(self) -> NDArray[np.bool_]:
-        """Which variables are called noisy."""
         return (self.probability_noisy >= NOISY) & ~self.stable
 
     @property
     def labels(self) -> NDArray[np.str_]:
-        """``stable``, ``noisy`` or ``undecided``."""
         return np.where(self.stable, "stable", np.where(self.noisy, "noisy", "undecided"))
 
 
@@ -60,18 +56,15 @@ def judge(sample: Sample, w: Tensor, evidence: Iterable[Evidence]) -> Verdict:
     scores = {name: given for name, given in found.items() if given is not None}
     if not scores:
         none = np.zeros(sample.n_features, dtype=bool)
-        return Verdict({}, "", none, np.full(len(none), np.nan), 0.0)
-    probable = {name: given for name, given in scores.items() if given.leaning is not None}
-    if probable:
-        kind, first = next(iter(probable.items()))
-        leanings = [np.asarray(given.leaning) for given in probable.values()]
-        odds = [logit(np.clip(one, 1e-9, 1 - 1e-9)) for one in leanings]
-        leaning = np.asarray(expit(np.sum(odds, axis=0)))
-        return Verdict(scores, kind, first.stable & (leaning < STABLE), leaning, first.trust)
-    deciding = [name for name, given in scores.items() if given.stable.any()]
-    kind = deciding[0] if deciding else next(iter(scores))
-    chosen = scores[kind]
-    return Verdict(scores, kind, chosen.stable, _lean(chosen), chosen.trust)
+        return Verdict({}, none, np.full(len(none), np.nan), 0.0)
+    given = list(scores.values())
+    leanings = [one.leaning for one in given if one.leaning is not None]
+    if leanings:
+        first = next(one for one in given if one.leaning is not None)
+        leaning = expit(sum(logit(np.clip(one, 1e-9, 1 - 1e-9)) for one in leanings))
+        return Verdict(scores, first.stable & (leaning < STABLE), leaning, first.trust)
+    first = next((one for one in given if one.stable.any()), given[0])
+    return Verdict(scores, first.stable, _lean(first), first.trust)
 
 
 def judge_classes(verdicts: Sequence[Verdict]) -> Verdict:
@@ -83,16 +76,15 @@ def judge_classes(verdicts: Sequence[Verdict]) -> Verdict:
     noisy = np.any([one.noisy for one in verdicts], axis=0)
     stable = np.any([one.stable for one in verdicts], axis=0) & ~noisy
     leaning = np.where(stable, 0.0, np.max([one.leaning for one in verdicts], axis=0))
-    first = verdicts[0]
     scores = {}
-    for kind in first.scores:  # for every variable, those of the class where they are largest
+    for kind in verdicts[0].scores:  # for every variable, those of the class where they are largest
         found = [one.scores[kind] for one in verdicts if kind in one.scores]
         each = np.argmax([np.abs(one.score) for one in found], axis=0), np.arange(len(stable))
         parts = ("score", "error", "low", "high", "stable")
         scores[kind] = Scores(
             *(np.array([getattr(f, part) for f in found])[each] for part in parts)
         )
-    return Verdict(scores, first.kind, stable, leaning, min(one.trust for one in verdicts))
+    return Verdict(scores, stable, leaning, min(one.trust for one in verdicts))
 
 
 def _lean(scores: Scores) -> FloatArray:
@@ -108,7 +100,6 @@ def _lean(scores: Scores) -> FloatArray:
 
 
 def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[Evidence]:
-    """The requested kinds of evidence, from ``"auto"``, names or objects."""
     known: dict[str, Evidence] = {
         ExplainingAway.name: ExplainingAway(outcome),
         Invariance.name: Invariance(outcome),

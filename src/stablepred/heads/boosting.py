@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,11 +27,6 @@ class Boosting:
     trees: int = 60
     leaves: int = 6
     rate: float = 0.05
-    usual: ClassVar[int] = 0
-
-    def prepare(self, sample: Sample) -> "Boosting":
-        """The form itself."""
-        return self
 
     def path(self, sample: Sample) -> Iterator["Trees"]:
         """One model."""

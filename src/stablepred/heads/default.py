@@ -5,16 +5,16 @@ a vanishing penalty for the price of the steps before it. A linear model keeps t
 unless another one is clearly better: in other environments it is the safer choice.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from stablepred.core.ridge import Linear, Pairwise, Threeway, has_triples
+from stablepred.core.ridge import USUAL, Linear, choose_pairs, choose_triples, has_triples
 from stablepred.heads.boosting import Boosting
 from stablepred.heads.folds import DECISIVE, Folds, Model
 from stablepred.io.save import storable
@@ -27,27 +27,9 @@ LEAST_SHARE = 0.1  # a smaller one is not worth a second model
 LEAST_GAIN = 3.0  # in log-likelihood; products that gain less are not worth their risk
 CLEARLY = 2.0  # standard errors by which one held-out loss must differ from another
 
-
-class Form(Protocol):
-    """What is fitted over a path."""
-
-    def path(self, sample: Sample) -> Iterator[Any]:
-        """Models from the simplest on."""
-        ...
-
-    def take_step(self, sample: Sample, step: int) -> Any:
-        """The model at one step of the path."""
-        ...
-
-
-class Family(Protocol):
-    """A kind of model; ``usual`` is a step of its path that is kept unless clearly worse."""
-
-    usual: ClassVar[int]
-
-    def prepare(self, sample: Sample) -> Form:
-        """The form for these rows."""
-        ...
+# From rows to the form that is fitted to them: ``path(sample)`` are models from the simplest on,
+# ``take_step(sample, step)`` is one of them.
+Family = Callable[[Sample], Any]
 
 
 @storable
@@ -59,12 +41,10 @@ class Mixture:
     shares: tuple[float, ...]
 
     def predict(self, x: Tensor) -> Tensor:
-        """The mean of the outcome."""
         parts = zip(self.shares, self.parts, strict=True)
         return torch.stack([share * part.predict(x) for share, part in parts]).sum(0)
 
     def check_columns(self, width: int) -> None:
-        """Raise ValueError unless it can predict from so many columns."""
         for part in self.parts:
             part.check_columns(width)
 
@@ -78,15 +58,12 @@ class Constant:
 
     @classmethod
     def of(cls, sample: Sample) -> "Constant":
-        """That of some rows."""
         return cls(float(sample.mass @ sample.y))
 
     def predict(self, x: Tensor) -> Tensor:
-        """The mean of the outcome."""
         return x.new_full((len(x),), self.mean)
 
     def check_columns(self, width: int) -> None:
-        """Raise ValueError unless it can predict."""
         if not np.isfinite(self.mean):
             raise ValueError("the constant is not a number")
 
@@ -103,7 +80,6 @@ class Classes:
         return _normalize([part.predict(x) for part in self.parts])
 
     def check_columns(self, width: int) -> None:
-        """Raise ValueError unless it can predict from so many columns."""
         for part in self.parts:
             part.check_columns(width)
 
@@ -126,13 +102,13 @@ def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
     """The base model, mixed with a small boosting."""
     if folds.is_empty or sample.n_features == 0:
         return base
-    if folds.outcome.name == "multinomial":
-        return _mix(base, _fit_classes(sample, folds, _fit_boosting), folds, PRIOR)
     return _mix(base, _fit_boosting(sample, folds), folds, PRIOR)
 
 
 def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
-    return fit_path(Boosting(folds.outcome), sample, folds)
+    if folds.outcome.name == "multinomial":
+        return _fit_classes(sample, folds, _fit_boosting)
+    return fit_path(lambda _: Boosting(folds.outcome), sample, folds, usual=0)
 
 
 def _mix(simple: Fitted, rich: Fitted, folds: Folds, prior: float = 1.0) -> Fitted:
@@ -171,14 +147,14 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
     if folds.is_empty:
         return linear
     best, binary = linear, bool(((sample.x == 0) | (sample.x == 1)).all())
-    for kind in (Pairwise, Threeway):
-        if kind is Threeway and not has_triples(sample, folds.outcome):
+    for choose in (choose_pairs, choose_triples):
+        if choose is choose_triples and not has_triples(folds.outcome, sample):
             break
-        rich = fit_path(kind(folds.outcome, everywhere=True), sample, folds)
+        rich = fit_path(partial(choose, folds.outcome, everywhere=True), sample, folds)
         if not binary:
-            fading = fit_path(kind(folds.outcome), sample, folds)
+            fading = fit_path(partial(choose, folds.outcome), sample, folds)
             gain = folds.losses(fading.held_out) - folds.losses(rich.held_out)
-            if kind is Threeway and folds.gain(best.held_out, rich.held_out) > DECISIVE:
+            if choose is choose_triples and folds.gain(best.held_out, rich.held_out) > DECISIVE:
                 faded = folds.exceeds(-gain, CLEARLY)  # they act beyond doubt
             else:
                 faded = not folds.exceeds(gain, CLEARLY)
@@ -192,7 +168,7 @@ def fit_linear(sample: Sample, folds: Folds) -> Fitted:
     """The linear model alone."""
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_linear)
-    return fit_path(Linear(folds.outcome), sample, folds, weaker=DECISIVE)
+    return fit_path(lambda _: Linear(folds.outcome), sample, folds, weaker=DECISIVE)
 
 
 def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
@@ -217,37 +193,35 @@ def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fi
     return Fitted(fit_each, held_out, on_folds)
 
 
-def fit_path(family: Family, sample: Sample, folds: Folds, weaker: float = 0.0) -> Fitted:
-    """The step of the path with the lowest held-out loss, or one nearer to the usual penalty."""
+def fit_path(
+    family: Family, sample: Sample, folds: Folds, usual: int = USUAL, weaker: float = 0.0
+) -> Fitted:
+    """The step of the path with the lowest held-out loss, or one nearer to the usual penalty.
+
+    A penalty stronger than the usual one must be better by two standard errors; a weaker one by
+    ``weaker`` units of log-likelihood.
+    """
+
+    def fit(step: int, sample: Sample) -> Any:
+        return family(sample).take_step(sample, step)
+
     if folds.is_empty:
-        usual = partial(_take_step, family, family.usual)
-        return Fitted(usual, usual(sample).predict(sample.x))
+        return Fitted(partial(fit, usual), fit(usual, sample).predict(sample.x))
     models, predicted, means = list[tuple[Model, ...]](), [], []
-    best = 0
-    for step in zip(*(family.prepare(part).path(part) for part in folds.train), strict=True):
+    for step in zip(*(family(part).path(part) for part in folds.train), strict=True):
         models.append(step)
         predicted.append(folds.predict(step, sample.x))
         means.append(folds.mean(folds.losses(predicted[-1])))
-        best = int(np.argmin(means))
-        if len(means) > max(best + PATIENCE, family.usual + 1):
+        if len(means) > max(int(np.argmin(means)) + PATIENCE, usual + 1):
             break
-    chosen = _move_to_usual(folds, predicted, best, family.usual, weaker)
-    return Fitted(partial(_take_step, family, chosen), predicted[chosen], models[chosen])
-
-
-def _take_step(family: Family, step: int, sample: Sample) -> Any:
-    """The model at one step of the path."""
-    return family.prepare(sample).take_step(sample, step)
+    chosen = _move_to_usual(folds, predicted, int(np.argmin(means)), usual, weaker)
+    return Fitted(partial(fit, chosen), predicted[chosen], models[chosen])
 
 
 def _move_to_usual(
     folds: Folds, predicted: Sequence[Tensor], best: int, usual: int, weaker: float
 ) -> int:
-    """The best step, or the one nearest to the usual penalty that is nearly as good.
-
-    A penalty stronger than the usual one must be better by two standard errors; a weaker one by so
-    many units of log-likelihood.
-    """
+    """The best step, or the one nearest to the usual penalty that is nearly as good."""
     losses = [folds.losses(means) for means in predicted]
     for step in range(usual, best):
         if folds.gain(predicted[step], predicted[best]) < weaker:

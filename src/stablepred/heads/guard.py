@@ -14,6 +14,7 @@ is taken, of those that keep a third of what all variables say about the outcome
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ LARGER = 2.0  # standard errors
 
 ALL, WITHOUT_NOISY, STABLE_ALONE = "all variables", "without the noisy", "stable alone"
 SUFFICIENT = "sufficient"
+COLUMNS = ["candidate", "n_variables", "error", "error_redrawn", "expected"]
 
 Fit = Callable[[Sample, Folds], Fitted]
 Finish = Callable[[Sample, Folds, Fitted], Fitted]
@@ -105,58 +107,54 @@ class Guard:
         """Fit the candidates that the verdict gives reason for, and take the best."""
         everything = np.ones(self.variables.n_features, dtype=bool)
         whole = self.fit(self.sample, self.folds)
-        reason = self._reason_to_keep_all(whole)
-        if reason:
-            return self._keep_all(whole, reason)
+        if reason := self._reason_to_keep_all(whole):
+            return self._take_unrivalled(everything, whole, reason)
         stable, noisy = self.verdict.stable, self.verdict.noisy
-        masks = {ALL: everything, WITHOUT_NOISY: ~noisy, STABLE_ALONE: stable}
         fits = {ALL: whole, STABLE_ALONE: self._fit_on(stable, self.fit)}
+        masks = {ALL: everything}
         reclaimed = self._find_sufficient(fits)
         if reclaimed is not None:
             masks = {SUFFICIENT: reclaimed, ALL: everything}
-        distinct: dict[bytes, str] = {}
-        for name in [
-            name for name in (ALL, STABLE_ALONE, SUFFICIENT, WITHOUT_NOISY) if name in masks
-        ]:
-            distinct.setdefault(masks[name].tobytes(), name)
-        masks = {name: mask for name, mask in masks.items() if name in distinct.values()}
+        else:
+            if noisy.any() and (stable == noisy).any():  # else the same as another candidate
+                masks[WITHOUT_NOISY] = ~noisy
+            if not stable.all():
+                masks[STABLE_ALONE] = stable
         fits = {n: fits[n] if n in fits else self._fit_on(m, self.fit) for n, m in masks.items()}
         table = self._compare(masks, fits)
         best = self._best(table)
-        decision = Decision(table, best, self._explain(table, best))
-        return self._take(decision, masks[best], fits[best])
-
-    def _take(self, decision: Decision, used: BoolArray, fitted: Fitted) -> Choice:
-        columns = self.columns_of(used)
-        sample, folds = self.sample.restrict(columns), self.folds.restrict(columns)
-        return Choice(decision, self.finish(sample, folds, fitted), used)
+        return self._take(
+            Decision(table, best, self._explain(table, best)), masks[best], fits[best]
+        )
 
     def follow(self) -> Choice:
         """Leave out what is called noisy, without a comparison."""
         used = ~self.verdict.noisy if self.verdict.stable.any() else self.verdict.stable | True
         fitted = self._fit_on(used, self.fit)
-        name = ALL if used.all() else WITHOUT_NOISY
-        row = {"candidate": name, "n_variables": int(used.sum()), "error": self._error(fitted)}
-        table = pd.DataFrame([row | {"error_redrawn": np.nan, "expected": np.nan}])
-        decision = Decision(table, name, "The verdict was followed without the guard.")
-        return self._take(decision, used, fitted)
+        return self._take_unrivalled(used, fitted, "The verdict was followed without the guard.")
 
-    def columns_of(self, used: BoolArray) -> BoolArray:
+    def _take_unrivalled(self, used: BoolArray, fitted: Fitted, reason: str) -> Choice:
+        name = ALL if used.all() else WITHOUT_NOISY
+        row = (name, int(used.sum()), self._error(fitted), np.nan, np.nan)
+        return self._take(
+            Decision(pd.DataFrame([row], columns=COLUMNS), name, reason), used, fitted
+        )
+
+    def _take(self, decision: Decision, used: BoolArray, fitted: Fitted) -> Choice:
+        columns = self._columns_of(used)
+        sample, folds = self.sample.restrict(columns), self.folds.restrict(columns)
+        return Choice(decision, self.finish(sample, folds, fitted), used)
+
+    def _columns_of(self, used: BoolArray) -> BoolArray:
         """The columns of the sample that belong to some variables."""
         return np.isin(self.sample.groups, self.variables.origin.columns[used])
 
     def _fit_on(self, used: BoolArray, fit: Fit) -> Fitted:
-        columns = self.columns_of(used)
+        columns = self._columns_of(used)
         return fit(self.sample.restrict(columns), self.folds.restrict(columns))
 
     def _error(self, fitted: Fitted) -> float:
         return self.unit * self.folds.rmse(fitted.held_out)
-
-    def _keep_all(self, whole: Fitted, reason: str) -> Choice:
-        used = np.ones(self.variables.n_features, dtype=bool)
-        row = {"candidate": ALL, "n_variables": len(used), "error": self._error(whole)}
-        table = pd.DataFrame([row | {"error_redrawn": np.nan, "expected": np.nan}])
-        return self._take(Decision(table, ALL, reason), used, whole)
 
     def _reason_to_keep_all(self, whole: Fitted) -> str:
         """Why nothing is left out; empty where other candidates are worth a fit."""
@@ -170,11 +168,8 @@ class Guard:
             )
         if not verdict.stable.any():
             return "No variable is clearly stable, so there would be nothing to rely on."
-        errors = [
-            self.folds.outcome.squared_errors(means, self.folds.y)
-            for means in (self._constant(), whole.held_out)
-        ]
-        if not self.folds.exceeds(errors[0] - errors[1], LARGER):
+        squares = partial(self.folds.outcome.squared_errors, y=self.folds.y)
+        if not self.folds.exceeds(squares(self._constant()) - squares(whole.held_out), LARGER):
             return (
                 "All variables together say nothing about the outcome that held-out rows confirm, "
                 "so nothing is left out."
@@ -193,10 +188,10 @@ class Guard:
     def _compare(self, masks: dict[str, BoolArray], fits: dict[str, Fitted]) -> pd.DataFrame:
         """Every candidate's error as it is, where the suspects are redrawn, and expected."""
         suspects = (self.verdict.leaning > 0.5) & ~self.verdict.stable
-        changed = self._redraw(self.columns_of(suspects))
+        changed = self._redraw(self._columns_of(suspects))
         trust, rows = self.verdict.trust, []
         for name, fitted in fits.items():
-            columns = torch.as_tensor(self.columns_of(masks[name]), device=self.sample.device)
+            columns = torch.as_tensor(self._columns_of(masks[name]), device=self.sample.device)
             error = self._error(fitted)
             again = [
                 self.unit * self.folds.rmse(self.folds.predict(fitted.on_folds, x[:, columns]))
@@ -205,13 +200,12 @@ class Guard:
             redrawn = error if name == SUFFICIENT else float(np.mean([error, *again]))
             expected = (1 - trust) * error + trust * redrawn
             rows.append((name, int(masks[name].sum()), error, redrawn, expected))
-        names = ["candidate", "n_variables", "error", "error_redrawn", "expected"]
-        return pd.DataFrame(rows, columns=names)
+        return pd.DataFrame(rows, columns=COLUMNS)
 
     def _redraw(self, columns: BoolArray) -> list[Tensor]:
         """The rows with some columns taken from any row, and from one with another outcome."""
-        rng = numpy_generator(self.seed, "redraw")
-        x, copies = self.sample.features, self.sample.copies.cpu().numpy()
+        rng, x = numpy_generator(self.seed, "redraw"), self.sample.features
+        copies = self.sample.copies.cpu().numpy()
         index = torch.as_tensor(np.flatnonzero(columns), device=x.device)
 
         def draw(source: Tensor, count: int) -> Tensor:
@@ -259,14 +253,15 @@ class Guard:
         few bring back all that was lost, the outcome does not depend on the rest given them, and it
         is the verdict on those few that was wrong. Two noisy variables must stay out for each.
         """
-        verdict, folds, whole = self.verdict, self.folds, fits[ALL]
+        verdict, folds = self.verdict, self.folds
         if folds.outcome.name == "multinomial":
             return None
         chosen = verdict.stable.copy()
         fitted = fits[STABLE_ALONE] if self.fit is fit_base else self._fit_on(chosen, fit_base)
-        loss = folds.mean(folds.losses(whole.held_out))
-        lost = folds.mean(folds.losses(fitted.held_out)) - loss
-        if not folds.exceeds(folds.losses(fitted.held_out) - folds.losses(whole.held_out), LARGER):
+        losses, by_all = (folds.losses(one.held_out) for one in (fitted, fits[ALL]))
+        loss = folds.mean(by_all)
+        lost = folds.mean(losses) - loss
+        if not folds.exceeds(losses - by_all, LARGER):
             return None
         for _ in range(MOST_RECLAIMED):
             if chosen.all():
