@@ -64,7 +64,7 @@ STAGES = {
     "distinct rows": ("sample.py", "make_sample"),
     "evidence": ("screening.py", "_judge"),
     "models compared": ("guard.py", "decide"),
-    "model of all rows": ("screening.py", "fit_chosen"),
+    "model of all rows": ("stable.py", "_fit_chosen"),
     "references": ("references.py", "fit_references"),
 }
 STAGE_SIZES = [("0/1", 4000, 20), ("0/1", 200_000, 100)]

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -24,6 +24,7 @@ from sklearn.utils.validation import (
 from stablepred._parameters import NO_SPLITS
 from stablepred._text import label
 from stablepred._validation import (
+    BoolArray,
     FloatArray,
     check_distinct_names,
     check_row_count,
@@ -37,7 +38,6 @@ from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
 from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
-from stablepred.evidence.base import Evidence
 from stablepred.evidence.effect import EffectOfVariables, WeightedEffect
 from stablepred.evidence.explaining_away import MOST_WORK
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
@@ -51,7 +51,7 @@ from stablepred.heads.folds import (
     folds_of_shares,
     make_folds,
 )
-from stablepred.heads.guard import Choice, Finish, Fit, Guard
+from stablepred.heads.guard import Choice, Guard
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.checkpoints import fit_progress
 from stablepred.models.entry import choose_device, draw_seed, limit_resources
@@ -63,7 +63,7 @@ from stablepred.outcomes.multinomial import MULTINOMIAL
 from stablepred.sample import Origin, Sample, count_rows, make_sample
 from stablepred.tables.encoder import TableEncoder, as_frame, name_columns
 from stablepred.tables.learning import distinct_values, moments
-from stablepred.tables.messages import listed, warn_of
+from stablepred.tables.messages import listed
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
@@ -87,13 +87,12 @@ class Rows:
     names: list[str]  # of the variables
     environment: np.ndarray | None
     cluster: np.ndarray | None
-    environments: list[str] = field(default_factory=list)  # their names, in order
-    left_out: list[str] = field(default_factory=list)  # variables that the encoder has no use for
+    environments: list[str]  # their names, in order
+    left_out: list[str]  # variables that the encoder has no use for
 
     @property
-    def labels(self) -> Any:
-        """The outcome of the rows that are present."""
-        return self.y[self.weight > 0]
+    def present(self) -> BoolArray:
+        return self.weight > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,9 +112,7 @@ def read_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, environment: Any = None, groups: Any = None
 ) -> Rows:
     """Fit the encoder of ``model`` on the rows that are present, and encode all of them."""
-    X, environment, groups = (
-        _fill_absent(given, sample_weight) for given in (X, environment, groups)
-    )
+    X, *marks = (_fill_absent(given, sample_weight) for given in (X, environment, groups))
     table = read_features(model, X, reset=True)
     if y is None:
         raise InputError(
@@ -127,28 +124,24 @@ def read_rows(
     check_row_count(int((weight > 0).sum()))
     with reword_advice():
         model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
-    x, _ = encoder.encode_array(table)
-    names = list(encoder.variables_)
-    position = {name: k for k, name in enumerate(names)}
-    own = np.array([position[column.name] for column in encoder.columns_])
-    marks = {"environment": environment, "groups": groups}
-    read = [
-        (None, []) if mark is None else read_labels(mark, name, len(x))
-        for name, mark in marks.items()
-    ]
-    (codes, environments), (cluster, _) = read
+    (codes, environments), (cluster, _) = (
+        (None, []) if mark is None else read_labels(mark, name, len(labels))
+        for mark, name in zip(marks, ("environment", "groups"), strict=True)
+    )
     if len(environments) == 1:
         warn_user(
             f"every row has the same environment, {environments[0]!r}: nothing can be learned from "
             "it. Pass the labels of two or more, or none.",
             StablepredWarning,
         )
+    names = list(encoder.variables_)
+    own = np.array([names.index(column.name) for column in encoder.columns_])[encoder.groups_]
     left_out = [
         name
         for name in sorted(set(names) - set(encoder.used_columns))
         if table[name][weight > 0].nunique() > 1  # else it is constant
     ]
-    own = own[encoder.groups_]
+    x, _ = encoder.encode_array(table)
     return Rows(table, x, labels, weight, own, names, codes, cluster, environments, left_out)
 
 
@@ -195,17 +188,9 @@ def read_features(model: Any, X: Any, *, reset: bool) -> Any:
     return frame.set_axis(list(model.feature_names_in_), axis=1)
 
 
-def encode_features(model: Any, X: Any) -> FloatArray:
-    """The encoded columns of new rows; what is unexpected in them is a warning."""
-    with reword_advice():
-        x, notes = model.encoder_.encode_array(read_features(model, X, reset=False))
-    warn_of(notes)
-    return np.asarray(x)
-
-
 def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
     """The classes, and the outcome as 0/1 or as the number of the class."""
-    labels = rows.labels
+    labels = rows.y[rows.present]
     if pd.isna(labels).any() or (labels.dtype.kind == "f" and not np.isfinite(labels).all()):
         raise InputError(
             "Input y contains NaN or infinity instead of a class; leave such rows out."
@@ -240,7 +225,7 @@ def read_number(rows: Rows) -> Target:
             "y must be numbers for a regressor, not text or dates; for classes use "
             "StableClassifier."
         ) from error
-    present = rows.weight > 0
+    present = rows.present
     if not np.isfinite(values[present]).all() or np.abs(values[present]).max() > 1e100:
         raise InputError(
             "Input y contains NaN, infinity or a value too large; leave such rows out."
@@ -262,22 +247,23 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
     sample of the columns in use, and the choice.
     """
     model.random_state_ = seed = draw_seed(model.random_state)
-    progress = fit_progress(type(model).__name__, model.verbose > 0)
+    progress, outcome = fit_progress(type(model).__name__, model.verbose > 0), target.outcome
     with limit_resources(rows.x.size):
         sample = _group(model, rows, target)
         _check_environments(sample, rows.environments)
         cv = model.cv  # splits that are given one by one can be read once only
         cv = cv if isinstance(cv, Integral) or hasattr(cv, "split") else list(cv)
-        bent = _bend(model, cv, rows, sample, target.outcome, seed)
+        compared = _split(cv, rows, sample, outcome, seed)
+        bent = _bend(model, rows, sample, *compared)
         if bent is not rows:
             rows, sample = bent, _group(model, bent, target)
+            compared = _split(cv, rows, sample, outcome, seed)
         progress("evidence", 0, 0.0)
-        most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
-        drawn = draw_rows(sample, target.outcome, most, seed)
-        variables = summarize_variables(sample, target.outcome, rows.names)
-        verdict = _judge(
-            variables.take(drawn), sample.take(drawn), model.evidence, target.outcome, seed
+        heard = draw_rows(
+            sample, outcome, max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2)), seed
         )
+        variables = summarize_variables(sample, outcome, rows.names)
+        verdict = _judge(variables.take(heard), sample.take(heard), model.evidence, outcome, seed)
         if not verdict.scores and model.evidence != "auto":
             warn_user(
                 "no evidence that was asked for applies to these rows, so nothing is left out. "
@@ -285,19 +271,13 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
                 StablepredWarning,
             )
         progress("models", 1, 0.0)
-        drawn = draw_rows(sample, target.outcome, MOST_COMPARED, seed)
-        few, folds = sample.take(drawn), _split(cv, rows, sample, drawn, target.outcome, seed)
-        fit: Fit = fit_base
-        finish: Finish = add_boosting
+        fit, finish = fit_base, add_boosting
         if model.estimator is not None:
-            fit = partial(
-                fit_wrapped,
-                model.estimator,
-                classes=getattr(model, "classes_", None),
-                n_jobs=model.n_jobs,
-                seed=seed,
-            )
+            classes = getattr(model, "classes_", None)
+            given = {"classes": classes, "n_jobs": model.n_jobs, "seed": seed}
+            fit = partial(fit_wrapped, model.estimator, **given)
             finish = lambda sample, folds, fitted: fitted  # noqa: E731
+        drawn, few, folds = compared
         columns = variables.take(drawn)
         guard = Guard(few, columns, folds, verdict, fit, finish, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
@@ -325,33 +305,27 @@ def _group(model: Any, rows: Rows, target: Target) -> Sample:
     )
 
 
-def _bend(model: Any, cv: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) -> Rows:
+def _bend(
+    model: Any, rows: Rows, sample: Sample, drawn: torch.Tensor, few: Sample, folds: Folds
+) -> Rows:
     """The rows with numbers that are bent in the tails, if held-out rows clearly ask for it.
 
     That is judged by a linear model, on the folds that models are compared on.
     """
-    if all(getattr(column, "binary", True) for column in model.encoder_.columns_):
-        return rows
-    drawn = draw_rows(sample, outcome, MOST_COMPARED, seed)
-    few, folds = sample.take(drawn), _split(cv, rows, sample, drawn, outcome, seed)
-    if folds.is_empty:
+    numeric = not all(getattr(column, "binary", True) for column in model.encoder_.columns_)
+    if folds.is_empty or not numeric:
         return rows
     first = np.unique(sample.origin.index, return_index=True)[1][drawn.cpu().numpy() > 0]
     own = rows.table.iloc[np.flatnonzero(sample.origin.present)[first]]
     encoder = model.encoder_.bend(own, few.copies.cpu().numpy())
     x = torch.as_tensor(encoder.encode_array(own)[0][:, sample.origin.columns], device=few.device)
     bent = replace(few, x=x)
-    other = folds_of_shares(bent, outcome, folds.shares(few))
+    other = folds_of_shares(bent, folds.outcome, folds.shares(few))
     by_line, by_bent = fit_linear(few, folds).held_out, fit_linear(bent, other).held_out
     if folds.gain(by_line, by_bent) < DECISIVE:
         return rows
     model.encoder_ = encoder
     return replace(rows, x=encoder.encode_array(rows.table)[0])
-
-
-def fit_chosen(choice: Choice, sample: Sample) -> Any:
-    """The chosen model, fitted on all rows."""
-    return choice.fitted.fit(sample)
 
 
 def _describe(variables: Sample, verdict: Verdict, rows: Rows, scale: float) -> pd.DataFrame:
@@ -372,23 +346,18 @@ def _describe(variables: Sample, verdict: Verdict, rows: Rows, scale: float) -> 
 
 def _name_variables(variables: pd.DataFrame) -> str:
     """The variables left out and used by their verdicts, a line for each."""
-    lines = []
-    for word, used in (("left out", False), ("used", True)):
-        for verdict in VERDICTS:
-            found = (variables["verdict"] == verdict) & (variables["used"] == used)
-            if found.any():
-                why = "id, free text or rare values" if verdict == "left out" else verdict
-                names = listed([label(name, 60) for name in variables.loc[found, "variable"]])
-                lines.append(f"{word} ({why}): {names}")
+    lines, verdicts = [], pd.Categorical(variables["verdict"], VERDICTS)
+    for (used, verdict), own in variables.groupby(["used", verdicts], observed=True)["variable"]:
+        why = "id, free text or rare values" if verdict == "left out" else verdict
+        names = listed([label(name, 60) for name in own])
+        lines.append(f"{'used' if used else 'left out'} ({why}): {names}")
     return "\n".join(lines)
 
 
 def _check_environments(sample: Sample, names: list[str]) -> None:
     """Refuse environments from which nothing can be learned."""
-    if sample.environment is None:
-        return
-    for one in torch.unique(sample.environment):
-        own = sample.environment == one
+    for k, name in enumerate(names):
+        own = sample.environment == k
         y, rows, variables = sample.y[own], int(sample.copies[own].sum()), len(set(sample.groups))
         found = ""
         if len(y) < 3:
@@ -399,27 +368,28 @@ def _check_environments(sample: Sample, names: list[str]) -> None:
             found = "the same outcome in every row"
         if found:
             raise InputError(
-                f"training environment {names[int(one)]!r} has {found}. Combine it with another "
-                "one, or leave it out."
+                f"training environment {name!r} has {found}. Combine it with another one, or "
+                "leave it out."
             )
 
 
 def _split(
-    cv: Any, rows: Rows, sample: Sample, drawn: torch.Tensor, outcome: Outcome, seed: int
-) -> Folds:
-    """The folds of an integer ``cv``, or of a splitter, of the rows that were drawn."""
+    cv: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int
+) -> tuple[torch.Tensor, Sample, Folds]:
+    """The rows that models are compared on: which they are, their sample, and its folds."""
+    drawn = draw_rows(sample, outcome, MOST_COMPARED, seed)
     few = sample.take(drawn)
     if isinstance(cv, Integral):
-        return make_folds(few, outcome, int(cv), seed)
+        return drawn, few, make_folds(few, outcome, int(cv), seed)
     # A list of splits is about all rows of the user's table; a splitter divides those present.
-    own = np.flatnonzero(rows.weight > 0) if hasattr(cv, "split") else np.arange(len(rows.x))
-    splits = check_cv(cv, rows.labels, classifier=outcome is not GAUSSIAN).split(
+    own = np.flatnonzero(rows.present) if hasattr(cv, "split") else np.arange(len(rows.x))
+    splits = check_cv(cv, rows.y[rows.present], classifier=outcome is not GAUSSIAN).split(
         rows.x[own], rows.y[own], None if rows.cluster is None else rows.cluster[own]
     )
     shares = [sample.share_of_rows(own[test], rows.weight)[drawn > 0] for _, test in splits]
     if not shares:
         raise InputError(NO_SPLITS)
-    return folds_of_shares(few, outcome, [share.cpu().numpy() for share in shares])
+    return drawn, few, folds_of_shares(few, outcome, [share.cpu().numpy() for share in shares])
 
 
 def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> Sample:
@@ -451,23 +421,19 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
 def _judge(
     variables: Sample, sample: Sample, evidence: Any, outcome: Outcome, seed: int
 ) -> Verdict:
-    kinds = _make_kinds(evidence, seed, outcome, sample)
+    several = outcome.name == "multinomial"
+    kinds = make_evidence(evidence, seed, BINARY if several else outcome)
+    if len(set(sample.groups.tolist())) < sample.n_features:  # the effects of their own columns
+        kinds = [
+            EffectOfVariables(k, sample) if isinstance(k, WeightedEffect) else k for k in kinds
+        ]
     w = torch.ones_like(sample.mass)
     if any(kind.name not in ("explaining_away", "invariance") for kind in kinds):
         near = replace(sample, x=sample.x.clamp(-CLIP, CLIP))
         solution = start_solution(near)
         learn_weights(near, RawBalance(), None, SETTINGS, solution)
         w = solution.w
-    if outcome.name != "multinomial":
+    if not several:
         return judge(variables, w, kinds)
-    kinds = _make_kinds(evidence, seed, BINARY, sample)
     classes = range(int(sample.y.max()) + 1)
     return judge_classes([judge(variables.against_rest(k), w, kinds) for k in classes])
-
-
-def _make_kinds(evidence: Any, seed: int, outcome: Outcome, sample: Sample) -> list[Evidence]:
-    """The kinds of evidence; the effect is that of a variable's own columns."""
-    kinds = make_evidence(evidence, seed, outcome)
-    if len(set(sample.groups.tolist())) == sample.n_features:
-        return kinds
-    return [EffectOfVariables(k, sample) if isinstance(k, WeightedEffect) else k for k in kinds]

@@ -27,21 +27,23 @@ from stablepred.evaluation.references import References, fit_references
 from stablepred.evidence.base import Evidence
 from stablepred.evidence.verdict import make_evidence
 from stablepred.exceptions import ConstantPredictionWarning
-from stablepred.heads.guard import Decision
+from stablepred.heads.guard import Choice, Decision
 from stablepred.heads.wrapped import check_estimator, fit_on_rows
 from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.screening import (
     Rows,
     Target,
-    encode_features,
-    fit_chosen,
     read_classes,
+    read_features,
     read_number,
     read_rows,
+    reword_advice,
     screen,
 )
+from stablepred.sample import Sample
 from stablepred.tables.encoder import TableEncoder
+from stablepred.tables.messages import warn_of
 
 MOST_CODES = 20  # integers with more different values than this are a number
 
@@ -111,12 +113,7 @@ class Screener(BaseEstimator):
         rows, sample, choice = screen(self, rows, self._read_target(rows))
         if not predicts:
             return self
-        self.columns_ = sample.origin.columns
-        if self.estimator is None:
-            self.estimator_ = fit_chosen(choice, sample)
-        else:
-            self.columns_ = np.sort(self.columns_)
-            self.estimator_ = fit_on_rows(self, rows, self.columns_)
+        self._fit_chosen(choice, rows, sample)
         kind, seed = is_classifier(self), self.random_state_
         self.references_ = fit_references(
             X, rows.y, rows.weight, classifier=kind, random_state=seed
@@ -134,10 +131,21 @@ class Screener(BaseEstimator):
         """The outcome as numbers; sets what is needed for the way back."""
         raise NotImplementedError
 
+    def _fit_chosen(self, choice: Choice, rows: Rows, sample: Sample) -> None:
+        self.columns_ = sample.origin.columns
+        if self.estimator is None:
+            self.estimator_ = choice.fitted.fit(sample)
+        else:
+            self.columns_ = np.sort(self.columns_)
+            self.estimator_ = fit_on_rows(self, rows, self.columns_)
+
     def _encode(self, X: Any) -> Any:
         """The columns that the estimator uses: an array, or a frame where ``fit`` saw names."""
         check_is_fitted(self)
-        x = encode_features(self, X)[:, self.columns_]
+        with reword_advice():
+            encoded, notes = self.encoder_.encode_array(read_features(self, X, reset=False))
+        warn_of(notes)
+        x = np.asarray(encoded)[:, self.columns_]
         if self.estimator is None:
             return torch.as_tensor(x)
         if not hasattr(self, "feature_names_in_"):
@@ -145,13 +153,11 @@ class Screener(BaseEstimator):
         return pd.DataFrame(x, columns=self.encoder_.get_feature_names_out()[self.columns_])
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the model could have been fitted and can predict."""
         check_parameters(self)
         if not values.is_fitted(self):
             return
         p = values.n_features(self)
-        masks = self.stable_features_, self.used_features_
-        if any(mask.shape != (p,) for mask in masks):
+        if {self.stable_features_.shape, self.used_features_.shape} != {(p,)}:
             raise ValueError(f"the masks must be {p} booleans")
         if len(self.variables_) != p:
             raise ValueError(f"variables_ must have one row for each of {p} columns")
@@ -160,10 +166,9 @@ class Screener(BaseEstimator):
         if not (is_classifier(self) or is_regressor(self)):
             return
         columns, width = self.columns_, len(self.encoder_.get_feature_names_out())
-        if columns.dtype.kind != "i" or len(set(columns.tolist())) < len(columns):
-            raise ValueError("columns_ must be different integers")
-        if len(columns) and not 0 <= columns.min() <= columns.max() < width:
-            raise ValueError(f"columns_ must be columns of the encoder, which has {width}")
+        distinct = set(columns.tolist()) & set(range(width))
+        if columns.dtype.kind != "i" or len(distinct) < len(columns):
+            raise ValueError(f"columns_ must be different columns of the encoder's {width}")
         if is_classifier(self) and len(values.labels(self)) < 2:
             raise ValueError("classes_ must be two labels or more")
         if not np.isfinite(getattr(self, "target_mean_", 0) + getattr(self, "target_scale_", 0)):
@@ -367,7 +372,7 @@ class StableFeatureSelector(SelectorMixin, Screener):
     """
 
     def _read_target(self, rows: Rows) -> Target:
-        labels = rows.labels
+        labels = rows.y[rows.present]
         is_number = labels.dtype.kind in "iuf" and (
             type_of_target(labels).startswith("continuous") or len(np.unique(labels)) > MOST_CODES
         )
