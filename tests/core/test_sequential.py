@@ -18,7 +18,12 @@ from samples import dependent_sample, largest_rise, random_network
 from stablepred.core import sequential
 from stablepred.core.objective import NetworkLoss
 from stablepred.core.row_weights import effective_share
-from stablepred.core.sequential import learn_weights, start_solution, train_encoder
+from stablepred.core.sequential import (
+    extend_weights,
+    learn_weights,
+    start_solution,
+    train_encoder,
+)
 from stablepred.weights.embedded import EmbeddedBalance
 from stablepred.weights.raw import RawBalance, imbalance
 
@@ -203,3 +208,19 @@ def test_an_encoder_that_is_started_on_part_of_the_rows_is_trained_on_all_of_the
     whole = lowest()
     monkeypatch.setattr(sequential, "LARGE_TABLE", 100)
     assert lowest() == pytest.approx(whole, rel=0.02)
+
+
+def test_the_weights_of_some_rows_extend_to_those_that_balance_all():
+    sample, network = dependent_sample(n=800), random_network()
+    rows = torch.arange(len(sample.y)) % 2 == 0
+    few = sample.take(rows.double())
+    solution, balance = start_solution(few), EmbeddedBalance()
+    learn_weights(few, balance, network, SETTINGS, solution)
+    w = extend_weights(sample, rows, solution.w, balance, network, 0.0)
+    l_bal = balance.prepare(sample, network)
+    assert float(sample.mass @ w) == pytest.approx(1)
+    assert w.min() >= 0
+    assert l_bal(sample.mass * w)[0] < 0.3 * l_bal(sample.mass)[0]
+    least = (1 + float(effective_share(sample, w))) / 2
+    held = extend_weights(sample, rows, solution.w, balance, network, least)
+    assert float(effective_share(sample, held)) == pytest.approx(least)

@@ -12,7 +12,7 @@ from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.objective import NetworkLoss, all_terms, loss_of_weights
-from stablepred.core.row_weights import RowWeights, scale_to_mean_one
+from stablepred.core.row_weights import RowWeights, effective_share, scale_to_mean_one
 from stablepred.sample import Sample
 from stablepred.weights.base import Balance, DeepBalance
 
@@ -94,3 +94,30 @@ def learn_weights(
     repeat("weights", update, solution, settings, [weights])
     solution.floored |= weights.floored
     solution.w = scale_to_mean_one(sample, weights.w)
+
+
+def extend_weights(
+    sample: Sample,
+    rows: Tensor,
+    w: Tensor,
+    balance: Balance,
+    network: AutoEncoder,
+    least_share: float,
+) -> Tensor:
+    """The weights of all rows from those of the rows of a mask; with mean one.
+
+    Where the objective of the weights is lowest, its slope in every weight that is not zero is
+    zero, so that the weights are linear in the slopes of L_Bal: w_i = max(0, a - b dL_Bal/dv_i).
+    L_Bal of the rows of the mask has a slope in every row; a and b fit their weights.
+    """
+    v, own = torch.zeros_like(sample.mass), torch.zeros_like(sample.mass)
+    v[rows], own[rows] = sample.mass[rows] * w, w
+    v = v / sample.total(v.sum())
+    _, slopes = balance.prepare(sample, network)(v)
+    slopes = slopes - sample.total(v @ slopes)
+    products, squares, level = sample.totals(v @ (own * slopes), v @ slopes.square(), v @ own)
+    w = (level + products / squares.clamp_min(1e-300) * slopes).clamp_min(0)
+    w = scale_to_mean_one(sample, w)
+    if (share := effective_share(sample, w)) < least_share:
+        w = 1 + (w - 1) * ((1 / least_share - 1) / (1 / share - 1)).sqrt()
+    return w

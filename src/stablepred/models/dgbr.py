@@ -14,9 +14,15 @@ from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
 from stablepred.core.row_weights import scale_to_mean_one
-from stablepred.core.sequential import learn_weights, start_solution, train_encoder
+from stablepred.core.sequential import (
+    extend_weights,
+    learn_weights,
+    start_solution,
+    train_encoder,
+)
 from stablepred.exceptions import InputError
 from stablepred.heads.choice import Heads, Recipe
+from stablepred.heads.folds import MOST_COMPARED, draw_rows
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
@@ -192,12 +198,18 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             network = self._start(sample, run.seed, 0)
             solution = algorithm1(sample, network, balance, bounded, start_at(self, run.seed))
         else:
+            few, drawn = sample, draw_rows(sample, settings.outcome, MOST_COMPARED, run.seed)
+            if not sample.shards.smallest(drawn.min()):  # a large table
+                few = sample.take(drawn)
+            once, learned = replace(balance, keep_at_most=0), []
             solution = start_solution(sample)
-            learned = []
             for k in range(ENCODERS if frozen is None else 1):
                 network = self._start(sample, run.seed, k)
-                train_encoder(sample, network, settings, solution, recorded=balance)
-                learn_weights(sample, balance, network, bounded, solution)
+                train_encoder(few, network, settings, solution, recorded=balance)
+                learn_weights(few, balance, network, bounded, solution)
+                if few is not sample:
+                    least, w = settings.least_share, solution.w
+                    solution.w = extend_weights(sample, drawn > 0, w, once, network, least)
                 learned.append(replace(solution))
             solution.network, solution.head = learned[0].network, learned[0].head
             solution.w = geometric_mean(sample, [one.w for one in learned])
