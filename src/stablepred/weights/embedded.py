@@ -41,11 +41,10 @@ class EmbeddedBalance:
     """The loss above.
 
     With ``standardize`` each coordinate is measured in units of its standard deviation, so that
-    shrinking the embedding gains nothing. ``keep_at_most`` is that of :class:`FixedEncoder`.
+    shrinking the embedding gains nothing.
     """
 
     standardize: bool = True
-    keep_at_most: int | None = None
 
     def prepare(self, sample: Sample, network: AutoEncoder | None) -> ValueAndGradient:
         """The loss at a fixed network, as a function of the row weights alone."""
@@ -53,9 +52,7 @@ class EmbeddedBalance:
         scale = None
         if self.standardize:
             scale = embedding_scale(sample, network.encode(sample.x))
-        return FixedEncoder(
-            network.encoder, sample.x, scale, sample.shared, sample.shards, self.keep_at_most
-        )
+        return FixedEncoder(network.encoder, sample.x, scale, sample.shared, sample.shards)
 
     def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
         """The loss at fixed weights, differentiable in the network."""
