@@ -34,7 +34,7 @@ from stablepred.io import values
 from stablepred.models.standardizer import Standardizer
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
-from stablepred.tables.counting import PatternCounts
+from stablepred.tables.engines import PatternCounts
 
 
 def choose_device(device: str, size: int) -> torch.device:

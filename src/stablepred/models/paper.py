@@ -50,7 +50,7 @@ from stablepred.models.warnings import warn_about_fit
 from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Pairs, Sample, add_products
-from stablepred.tables.counting import count_patterns
+from stablepred.tables.engines import count_patterns
 
 
 @dataclass(frozen=True)
