@@ -1,8 +1,8 @@
 """The last stage: which head, chosen on held-out rows of several environments.
 
 The weights depend neither on lambda_5 nor on the refit, so trying many recipes is cheap: each is
-fitted on the training folds and judged on the held-out rows as they might look in other
-environments, usually with the noisy features redrawn (``stablepred.validation.environments``).
+fitted on the training folds and judged on the held-out rows with the noisy features redrawn, as
+they might look in other environments (``stablepred.validation.environments``).
 """
 
 from collections.abc import Callable, Iterator
@@ -11,7 +11,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold
 from torch import Tensor
 
@@ -23,7 +22,7 @@ from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import FloatArray, Sample, add_products
+from stablepred.sample import BoolArray, FloatArray, Sample, add_products
 from stablepred.validation.environments import CONSTANT_SPREAD, RATES, draw_values, score
 
 Fold = tuple[Tensor, Tensor]  # the shares of each distinct row for training and testing
@@ -44,7 +43,6 @@ class Recipe:
     network_l2: float = 1.0  # the factor of a refitted network's lambda 7
 
     def check_stored(self) -> None:
-        """Refuse a recipe that no fit would produce."""
         if not np.isfinite(self.l1) or self.l1 < 0:
             raise ValueError(f"l1 of the recipe must be a number of at least 0, not {self.l1!r}")
         for name in ("temper", "network_l2"):
@@ -82,10 +80,6 @@ class Heads(Protocol):
         """Fit the recipes; what several have in common is fitted once."""
 
 
-# Held-out rows as they might look elsewhere: the features, and a factor for the mass of each row.
-Environments = Callable[[Sample, Tensor, np.random.Generator], Iterator[tuple[Tensor, Tensor]]]
-
-
 def temper_weights(sample: Sample, w: Tensor, power: float) -> Tensor:
     """The weights to a power, with mean one."""
     return w if power == 1 else scale_to_mean_one(sample, w**power)
@@ -95,7 +89,7 @@ def temper_weights(sample: Sample, w: Tensor, power: float) -> Tensor:
 class Judged:
     """The best of some recipes, and its errors in the validation environments; NaN if not judged.
 
-    A recipe that predicts a constant has an infinite score unless all do.
+    A recipe that predicts a constant has an infinite score.
     """
 
     best: int
@@ -122,16 +116,13 @@ def judge_recipes(
     """
     if len(recipes) == 1 and alone:
         return Judged(0)
-    errors, constant = held_out_errors(heads, recipes, sample, w, folds, redraw(noisy), seed)
+    errors, constant = held_out_errors(heads, recipes, sample, w, noisy, folds, seed)
     if errors is None:  # too few rows of one class to hold any out: take the least shrinkage
         return Judged(len(recipes) - 1)
     scores = np.where(constant, np.inf, score(errors, STABILITY_WEIGHT))
-    if constant.all():
-        scores = score(errors, STABILITY_WEIGHT)
-    best = int(np.argmin(scores))
+    best = int(np.argmin(score(errors, STABILITY_WEIGHT) if constant.all() else scores))
     own = errors[best]
-    chosen = np.inf if constant.all() else float(scores[best])
-    return Judged(best, float(own.mean()), float(own.std(ddof=1)), chosen)
+    return Judged(best, float(own.mean()), float(own.std(ddof=1)), float(scores[best]))
 
 
 def find_weakest(sample: Sample, w: Tensor, predictor: Predictor) -> Tensor:
@@ -157,20 +148,14 @@ def find_weakest(sample: Sample, w: Tensor, predictor: Predictor) -> Tensor:
     return torch.as_tensor(np.isin(groups, weakest), device=x.device)
 
 
-def redraw(noisy: Tensor) -> Environments:
-    """Environments in which the noisy features agree with the outcome at other rates."""
-
-    def environments(
-        test: Sample, w: Tensor, rng: np.random.Generator
-    ) -> Iterator[tuple[Tensor, Tensor]]:
-        draws = draw_values(test.features[:, noisy].cpu().numpy(), rng)
-        uniforms, above, below = (torch.as_tensor(one, device=test.device) for one in draws)
-        for rate in RATES:
-            x = test.features.clone()
-            x[:, noisy] = torch.where((uniforms < rate) == (test.y[:, None] == 1), above, below)
-            yield x, torch.ones_like(test.mass)
-
-    return environments
+def redraw(sample: Sample, noisy: Tensor, rng: np.random.Generator) -> Iterator[Tensor]:
+    """The features in environments where the noisy ones agree with the outcome at other rates."""
+    draws = draw_values(sample.features[:, noisy].cpu().numpy(), rng)
+    uniforms, above, below = (torch.as_tensor(one, device=sample.device) for one in draws)
+    for rate in RATES:
+        x = sample.features.clone()
+        x[:, noisy] = torch.where((uniforms < rate) == (sample.y[:, None] == 1), above, below)
+        yield x
 
 
 def held_out_errors(
@@ -178,10 +163,10 @@ def held_out_errors(
     recipes: list[Recipe],
     sample: Sample,
     w: Tensor,
+    noisy: Tensor,
     folds: Folds,
-    environments: Environments,
     seed: int,
-) -> tuple[FloatArray | None, NDArray[np.bool_]]:
+) -> tuple[FloatArray | None, BoolArray]:
     """RMSE on held-out rows, (recipes, environments), and which recipes predict a constant.
 
     The errors are None if no row of one class can be held out.
@@ -190,18 +175,14 @@ def held_out_errors(
     predictors: list[Predictor] = []
     for number, (train, test) in enumerate(folds()):
         predictors = heads.fit(sample.take(train), w[train > 0], recipes)
-        rng = numpy_generator(seed, "redraw", number)
-        rows_held = test > 0
-        held, own = sample.take(test), (sample.mass * test)[rows_held]
-        sums, masses = [], []
-        for x, times in environments(held, w[rows_held], rng):
-            mass = own * times
+        held, mass = sample.take(test), (sample.mass * test)[test > 0]
+        sums = []
+        for x in redraw(held, noisy, numpy_generator(seed, "redraw", number)):
             gaps = [held.y - predictor.probability(held, x) for predictor in predictors]
             sums.append([float(mass @ gap**2) for gap in gaps])
-            masses.append(float(mass.sum()))
-        squares, rows = squares + np.array(sums).T, rows + np.array(masses)
+        squares, rows = squares + np.array(sums).T, rows + float(mass.sum())
     squares, rows = sample.totals(squares, rows)
-    if not rows.any():
+    if not rows:
         return None, np.zeros(len(recipes), dtype=bool)
     return np.sqrt(squares / rows), np.array([p.is_constant(sample) for p in predictors])
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from stablepred.core.ridge import USUAL, Linear, choose_pairs, choose_triples, has_triples
 from stablepred.heads.boosting import Boosting
-from stablepred.heads.folds import DECISIVE, Folds, Model
+from stablepred.heads.folds import DECISIVE, Folds
 from stablepred.io.save import storable
 from stablepred.sample import Sample
 
@@ -95,7 +95,7 @@ class Fitted:
 
     fit: Callable[[Sample], Any]
     held_out: Tensor
-    on_folds: tuple[Model, ...] = ()  # empty where no row can be held out
+    on_folds: tuple[Any, ...] = ()  # empty where no row can be held out
 
 
 def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
@@ -172,7 +172,7 @@ def fit_linear(sample: Sample, folds: Folds) -> Fitted:
 
 
 def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
-    on_folds: tuple[Model, ...] = tuple(Constant.of(part) for part in folds.train)
+    on_folds: tuple[Any, ...] = tuple(Constant.of(part) for part in folds.train)
     held_out = (
         folds.predict(on_folds, sample.x) if on_folds else Constant.of(sample).predict(sample.y)
     )
@@ -207,7 +207,7 @@ def fit_path(
 
     if folds.is_empty:
         return Fitted(partial(fit, usual), fit(usual, sample).predict(sample.x))
-    models, predicted, means = list[tuple[Model, ...]](), [], []
+    models, predicted, means = list[tuple[Any, ...]](), [], []
     for step in zip(*(family(part).path(part) for part in folds.train), strict=True):
         models.append(step)
         predicted.append(folds.predict(step, sample.x))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -25,17 +25,7 @@ MOST_COMPARED = 20_000
 LEAST_DRAWN = 1000
 # Of more distinct rows than are compared at most, DGBR learns from so many.
 LEARNED_FROM = 10_000
-
-
 DECISIVE = 10.0  # a gain in log-likelihood that leaves no doubt
-
-
-class Model(Protocol):
-    """A fitted model."""
-
-    def predict(self, x: Tensor) -> Tensor:
-        """The mean of the outcome given the features: (n,)."""
-        ...
 
 
 def draw_rows(sample: Sample, outcome: Outcome, most: int, seed: int) -> torch.Tensor:
@@ -76,42 +66,34 @@ class Folds:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no row can be held out."""
         return not self.train
 
     def restrict(self, features: BoolArray) -> Self:
-        """The same folds with only some of the features."""
         return replace(self, train=tuple(part.restrict(features) for part in self.train))
 
     def against_rest(self, k: int) -> Self:
-        """The same folds with one class against the others."""
         train = tuple(part.against_rest(k) for part in self.train)
         return replace(self, train=train, y=(self.y == k).double(), outcome=BINARY)
 
-    def predict(self, models: Sequence[Model], x: Tensor) -> Tensor:
+    def predict(self, models: Sequence[Any], x: Tensor) -> Tensor:
         """Predictions for rows ``x`` of the sample, each by the model that did not see it."""
         parts = [model.predict(x[rows]) for model, rows in zip(models, self.rows, strict=True)]
         return torch.cat(parts)
 
     def shares(self, sample: Sample) -> list[NDArray[np.float64]]:
         """The share of each row of the sample that each fold holds out."""
-        shares = []
-        for rows, held in zip(
-            self.rows, self.copies.split([len(r) for r in self.rows]), strict=True
-        ):
-            share = torch.zeros_like(sample.copies)
-            share[rows] = held / sample.copies[rows]
-            shares.append(share.cpu().numpy())
-        return shares
+        held, none = self.copies.split([len(r) for r in self.rows]), torch.zeros_like(sample.copies)
+        return [
+            none.index_copy(0, rows, copies / sample.copies[rows]).cpu().numpy()
+            for rows, copies in zip(self.rows, held, strict=True)
+        ]
 
     # --- comparisons on the held-out rows ---
 
     def losses(self, means: Tensor) -> Tensor:
-        """The loss of every held-out row."""
         return self.outcome.losses_of_means(means, self.y)
 
     def mean(self, values: Tensor) -> float:
-        """Weighted mean over the held-out rows."""
         return float(self.copies @ values / self.copies.sum())
 
     def rmse(self, means: Tensor) -> float:

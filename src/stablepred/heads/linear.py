@@ -3,8 +3,8 @@
 lambda_5 drops features; a refit fits the surviving features again, without lambda_5.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import torch
@@ -30,20 +30,23 @@ class LinearHeads:
 
     def recipes(
         self, sample: Sample, w: Tensor, l1: float | str, refit: bool | str
-    ) -> Iterator[Recipe]:
+    ) -> list[Recipe]:
         """The path of lambda_5, on all features and on the stable ones, with each refit.
 
         Where lambda_5 is chosen and few effective rows are left, so is a power of the weights.
         """
-        some = l1 == "auto" and bool(self.stable.any() & ~self.stable.all())
-        path = l1_path(sample, w, sample.features, self.settings)
-        strengths = path if l1 == "auto" else [float(l1)]
-        few = l1 == "auto" and float(effective_share(sample, w)) < SMALL_SHARE
-        for power in (1.0, HALF) if few else (1.0,):
-            for only_stable in (False, True) if some else (False,):
-                for strength in strengths:
-                    for kind in (False, "weighted") if refit == "auto" else (refit,):
-                        yield Recipe(strength, kind, only_stable, power)
+        powers, columns = [1.0], [False]
+        if l1 != "auto":
+            strengths = [float(l1)]
+        else:
+            strengths = l1_path(sample, w, sample.features, self.settings)
+            if float(effective_share(sample, w)) < SMALL_SHARE:
+                powers.append(HALF)
+            if self.stable.any() and not self.stable.all():
+                columns.append(True)
+        refits = (False, "weighted") if refit == "auto" else (refit,)
+        every = product(powers, columns, strengths, refits)
+        return [Recipe(l1, kind, only_stable, power) for power, only_stable, l1, kind in every]
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
         """Fit sparse heads along the path, each warm-started from the last, then the refits."""

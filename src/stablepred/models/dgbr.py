@@ -183,7 +183,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         families: dict[str, tuple[Heads, list[Recipe]]] = {}
         if self.head != "embedding":
             linear = LinearHeads(run.settings, stable)
-            recipes = list(linear.recipes(sample, solution.w, self.l1, self.refit))
+            recipes = linear.recipes(sample, solution.w, self.l1, self.refit)
             families["features"] = (linear, recipes)
         if self.head != "features":
             deep = self._deep_heads(sample, solution, run, stable)

@@ -152,7 +152,7 @@ class GBRClassifier(PaperClassifier):
             recipe = Recipe(0.0, refit=False, only_stable=False)
             noisy = self._find_weakest(sample, solution.w, run.seed, heads, recipe)
             heads = replace(heads, stable=~noisy)
-            recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
+            recipes = heads.recipes(sample, solution.w, self.l1, self.refit)
             families = {"features": (heads, recipes)}
             predictor = self._choose_head(sample, solution, run, families, noisy)
         self._finish(sample, solution, predictor)
