@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from samples import sample_of
-from stablepred.heads.default import Constant
+from stablepred.core.ridge import Regression
 from stablepred.heads.folds import LEAST_DRAWN, MOST_TOGETHER, draw_rows, make_folds
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
@@ -143,7 +143,8 @@ def test_of_a_number_every_fold_has_rows_from_low_to_high():
 def test_errors_on_held_out_rows_are_weighted_means():
     sample = prepare(*make_rows(), np.random.default_rng(1).integers(1, 30, 90).astype(float))
     folds = make_folds(sample, BINARY, 3, 0)
-    means = folds.predict([Constant(0.1), Constant(0.2), Constant(0.3)], sample.x)
+    models = [Regression(GAUSSIAN, (), np.array([0.0, 0.0, 0.0, mean])) for mean in (0.1, 0.2, 0.3)]
+    means = folds.predict(models, sample.x)
     y, copies = folds.y.numpy(), folds.copies.numpy()
     expected = np.repeat([0.1, 0.2, 0.3], [len(rows) for rows in folds.rows])
     np.testing.assert_array_equal(means, expected)

@@ -116,20 +116,16 @@ class Support:
         covariance = (x - center).T @ (mass[:, None] * (x - center))
         covariance.diagonal().add_(1e-3 * covariance.diagonal().mean() + 1e-12)
         precision = torch.linalg.inv(covariance)
-        found = cls(center.cpu().numpy(), precision.cpu().numpy(), 1.0)
-        distance, order = found.distance(x).sort()
+        distance, order = (((x - center) @ precision) * (x - center)).sum(1).sort()
         inside = (mass[order].cumsum(0) < BULK).sum()
         limit = float(distance[min(int(inside), len(distance) - 1)])
-        return replace(found, limit=max(limit, 1e-12))
-
-    def distance(self, x: Tensor) -> Tensor:
-        away = x - torch.as_tensor(self.center, device=x.device)
-        precision = torch.as_tensor(self.precision, device=x.device)
-        return ((away @ precision) * away).sum(1)
+        return cls(center.cpu().numpy(), precision.cpu().numpy(), max(limit, 1e-12))
 
     def share(self, x: Tensor) -> Tensor:
         """The share of the products that is left, row by row."""
-        return (self.limit / self.distance(x).clamp_min(self.limit)).square()
+        away = x - torch.as_tensor(self.center, device=x.device)
+        distance = ((away @ torch.as_tensor(self.precision, device=x.device)) * away).sum(1)
+        return (self.limit / distance.clamp_min(self.limit)).square()
 
     def check_columns(self, width: int) -> None:
         finite = np.isfinite(self.precision).all() and np.isfinite(self.center).all()
@@ -221,7 +217,6 @@ def choose_triples(outcome: Outcome, sample: Sample, everywhere: bool = False) -
 
 
 def has_triples(outcome: Outcome, sample: Sample) -> bool:
-    """Whether any product of three columns stands out."""
     return bool(screen_triples(choose_pairs(outcome, sample, everywhere=True), sample))
 
 

@@ -15,7 +15,6 @@ independent of each other given y and the causes. Natural dependence looks diffe
 """
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -29,10 +28,9 @@ from stablepred.core.ridge import Regression, choose_pairs, expand, fit_ridge, w
 from stablepred.evidence.base import FloatArray, Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import Sample
+from stablepred.sample import BoolArray, Sample
 
 IndexArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
 
 CAUSE_Z = 2.58  # one-sided level of about 0.005
 # At most one in this many witnesses (but at least one) is dismissed before the rest are judged
@@ -63,7 +61,6 @@ class ExplainingAway:
     name: ClassVar[str] = "explaining_away"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
-        """Judge every variable; the balancing weights are not used."""
         if sample.n_features < 2:
             return None
         x = sample.features - sample.mass @ sample.features
@@ -87,11 +84,11 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
     of a large table, first on part of the rows.
     """
     witnesses: IndexArray = np.arange(sample.n_features)
-    every = -(-len(sample.y) // max(LEAST_HEARD, int(MOST_WORK / sample.n_features**2)))
+    step = -(-len(sample.y) // max(LEAST_HEARD, int(MOST_WORK / sample.n_features**2)))
     part = sample
-    if every > 1:
+    if step > 1:
         order, share = sample.y.argsort(stable=True), torch.zeros_like(sample.mass)
-        share[order[::every]] = share[order[-1]] = 1.0
+        share[order[::step]] = share[order[-1]] = 1.0
         part = sample.take(share)
     while True:
         court = _Court.of(part, outcome, witnesses)
@@ -105,14 +102,9 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
         count = max(1, len(witnesses) // DISMISSED_AT_ONCE)
         dismissed = doubtful[np.argsort(z[doubtful], kind="stable")][:count]
         witnesses = np.delete(witnesses, dismissed)
-    position = {int(j): k for k, j in enumerate(witnesses)}
-    judged = [
-        (z[position[j]], court.expect_of_witness(position[j]))
-        if j in position
-        else court.judge_other(j)
-        for j in range(sample.n_features)
-    ]
-    return np.array([z for z, _ in judged]), np.array([expected for _, expected in judged])
+    judged = {int(j): (z[k], court.expect_of_witness(k)) for k, j in enumerate(witnesses)}
+    every = [judged.get(j) or court.judge_other(j) for j in range(sample.n_features)]
+    return np.array([z for z, _ in every]), np.array([expected for _, expected in every])
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,8 +200,7 @@ class _Court:
         beta = fit_ridge(small, self.sample, self.outcome, RIDGE, tol=TOL)
         effect = factors @ beta[: own.shape[1]]
         rest = small @ beta[:-1] + beta[-1] - effect * x[:, j]
-        z = self._z(effect * x[:, j], scores)
-        return z, self._expect(x[:, j], effect, rest, scores)
+        return self._z(effect * x[:, j], scores), self._expect(x[:, j], effect, rest, scores)
 
     def _find_partners(self, j: int, scores: Tensor) -> list[int]:
         """Witnesses with which a variable acts together, by score statistics."""
@@ -227,13 +218,10 @@ class _Court:
 
     def _z(self, own: Tensor, others: Tensor) -> float:
         """Minus the covariance within the strata of y, over its standard error."""
-        product = -self._centre(own) * self._centre(others)
+        own, others = (part - (self.shares @ part)[self.stratum] for part in (own, others))
+        product = -own * others
         spread = float((self.sample.copies @ product**2).sqrt())
         return float(self.sample.copies @ product) / spread if spread > 0 else 0.0
-
-    def _centre(self, values: Tensor) -> Tensor:
-        """Around the mean of each stratum of y."""
-        return values - (self.shares @ values)[self.stratum]
 
     def _expect(self, own: Tensor, effect: Tensor, rest: Tensor, evidence: Tensor) -> float:
         """The z of a variable of this strength that is independent of the others.
@@ -242,10 +230,10 @@ class _Court:
         every stratum counts each row by its probability.
         """
         total, squares, draws = 0.0, 0.0, max(1, min(DRAWS, ENOUGH_ROWS // len(own)))
-        y, copies = self.sample.y, self.sample.copies
+        y, copies, rng = self.sample.y, self.sample.copies, np.random.default_rng(0)
         dispersion = self.outcome.dispersion(rest + effect * own, y, self.sample.mass)
-        for order in _permute(len(own), draws, own.device):
-            part = effect * own[order]
+        for _ in range(draws):
+            part = effect * own[torch.as_tensor(rng.permutation(len(own)), device=own.device)]
             for share in self.outcome.strata_probabilities(rest + part, y, dispersion):
                 weight = copies * share
                 scale = weight.sum() + 1e-12
@@ -253,13 +241,6 @@ class _Court:
                 total -= float(weight @ product)
                 squares += float(weight @ product**2)
         return total / draws / np.sqrt(squares / draws + 1e-300)
-
-
-@lru_cache(maxsize=1)
-def _permute(n: int, draws: int, device: torch.device) -> list[Tensor]:
-    """The same random orders of the rows for every variable."""
-    rng = np.random.default_rng(0)
-    return [torch.as_tensor(rng.permutation(n), device=device) for _ in range(draws)]
 
 
 def regress(sample: Sample, outcome: Outcome, variables: IndexArray) -> Regression:

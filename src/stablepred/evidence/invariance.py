@@ -39,7 +39,6 @@ class Invariance:
     name: ClassVar[str] = "invariance"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores | None:
-        """Judge every variable; None where there is one environment."""
         if sample.n_environments < 2:
             return None
         slopes, errors = slopes_by_environment(sample, self.outcome)
@@ -73,16 +72,15 @@ def slopes_by_environment(sample: Sample, outcome: Outcome) -> tuple[FloatArray,
 
 
 def between_variance(q: FloatArray, precision: FloatArray) -> FloatArray:
-    """tau^2 above: the variance of the slopes between environments."""
+    """The tau^2 above."""
     scale = precision.sum(0) - (precision**2).sum(0) / precision.sum(0)
     return np.asarray(np.maximum(q - (len(precision) - 1), 0.0) / scale)
 
 
 def _lean(slopes: FloatArray, errors: FloatArray, mean: FloatArray) -> FloatArray:
     """Probability of the larger spread, both being as likely beforehand."""
-
-    def log_likelihood(share: float) -> FloatArray:
-        spread = np.sqrt(errors**2 + (share * mean) ** 2)
-        return np.asarray(np.sum(norm.logpdf(slopes, mean, spread), axis=0))
-
-    return np.asarray(expit(log_likelihood(SPREAD_NOISY) - log_likelihood(SPREAD_STABLE)))
+    stable, noisy = (
+        norm.logpdf(slopes, mean, np.sqrt(errors**2 + (share * mean) ** 2)).sum(axis=0)
+        for share in (SPREAD_STABLE, SPREAD_NOISY)
+    )
+    return np.asarray(expit(noisy - stable))

@@ -93,9 +93,7 @@ def _lean(scores: Scores) -> FloatArray:
         return np.full(len(scores.score), 0.5)
     size = np.mean(scores.score[scores.stable] ** 2)
     error = np.maximum(scores.error, 1e-12)
-    none, some = (
-        norm.logpdf(scores.score, 0.0, np.sqrt(error**2 + spread)) for spread in (0.0, size)
-    )
+    none, some = (norm.logpdf(scores.score, 0.0, np.sqrt(error**2 + s)) for s in (0.0, size))
     return np.where(scores.stable, 0.0, expit(none - some))
 
 
@@ -107,17 +105,14 @@ def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[E
     }
     if isinstance(evidence, str):
         evidence = list(known) if evidence == "auto" else [evidence]
-    kinds = []
-    is_list = isinstance(evidence, Iterable)
-    for kind in evidence if is_list else [evidence]:
-        if not is_list or (isinstance(kind, str) and kind not in known):
+    evidence = evidence if isinstance(evidence, Iterable) else [evidence]
+    kinds = [known.get(kind, kind) if isinstance(kind, str) else kind for kind in evidence]
+    for kind in kinds:
+        if isinstance(kind, str) or not (callable(kind) and hasattr(kind, "name")):
             raise InputError(
-                f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects, "
-                f"but contains {kind!r}."
+                f"evidence must be 'auto' or a list of {', '.join(map(repr, known))} or objects "
+                f"that have a name and can be called, but contains {kind!r}."
             )
-        if not isinstance(kind, str) and not (callable(kind) and hasattr(kind, "name")):
-            raise InputError(f"{kind!r} is not evidence: it has no name or cannot be called.")
-        kinds.append(known[kind] if isinstance(kind, str) else kind)
     if not kinds:
         raise InputError("evidence is an empty list. Use evidence='auto'.")
     return kinds

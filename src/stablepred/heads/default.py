@@ -50,25 +50,6 @@ class Mixture:
 
 
 @storable
-@dataclass(frozen=True)
-class Constant:
-    """The mean of the training rows."""
-
-    mean: float
-
-    @classmethod
-    def of(cls, sample: Sample) -> "Constant":
-        return cls(float(sample.mass @ sample.y))
-
-    def predict(self, x: Tensor) -> Tensor:
-        return x.new_full((len(x),), self.mean)
-
-    def check_columns(self, width: int) -> None:
-        if not np.isfinite(self.mean):
-            raise ValueError("the constant is not a number")
-
-
-@storable
 @dataclass(frozen=True, eq=False)
 class Classes:
     """A model of each class against the rest; the probabilities sum to one."""
@@ -76,7 +57,6 @@ class Classes:
     parts: tuple[Any, ...]
 
     def predict(self, x: Tensor) -> Tensor:
-        """Probability of each class: (n, k)."""
         return _normalize([part.predict(x) for part in self.parts])
 
     def check_columns(self, width: int) -> None:
@@ -100,9 +80,7 @@ class Fitted:
 
 def add_boosting(sample: Sample, folds: Folds, base: Fitted) -> Fitted:
     """The base model, mixed with a small boosting."""
-    if folds.is_empty or sample.n_features == 0:
-        return base
-    return _mix(base, _fit_boosting(sample, folds), folds, PRIOR)
+    return base if folds.is_empty else _mix(base, _fit_boosting(sample, folds), folds, PRIOR)
 
 
 def _fit_boosting(sample: Sample, folds: Folds) -> Fitted:
@@ -139,8 +117,6 @@ def _mix(simple: Fitted, rich: Fitted, folds: Folds, prior: float = 1.0) -> Fitt
 
 def fit_base(sample: Sample, folds: Folds) -> Fitted:
     """The linear model, mixed with one with products of two, then of three."""
-    if sample.n_features == 0:
-        return _fit_constant(sample, folds)
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_base)
     linear = fit_linear(sample, folds)
@@ -165,22 +141,12 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
 
 
 def fit_linear(sample: Sample, folds: Folds) -> Fitted:
-    """The linear model alone."""
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_linear)
     return fit_path(lambda _: Linear(folds.outcome), sample, folds, weaker=DECISIVE)
 
 
-def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
-    on_folds: tuple[Any, ...] = tuple(Constant.of(part) for part in folds.train)
-    held_out = (
-        folds.predict(on_folds, sample.x) if on_folds else Constant.of(sample).predict(sample.y)
-    )
-    return Fitted(Constant.of, held_out, on_folds)
-
-
 def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fitted]) -> Fitted:
-    """Each class against the rest."""
     fits = [
         fit(sample.against_rest(k), folds.against_rest(k)) for k in range(int(sample.y.max()) + 1)
     ]

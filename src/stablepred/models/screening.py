@@ -60,7 +60,7 @@ from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
-from stablepred.sample import Origin, Sample, count_rows, make_sample
+from stablepred.sample import Sample, count_rows, make_sample
 from stablepred.tables.encoder import TableEncoder, as_frame, name_columns
 from stablepred.tables.learning import distinct_values, moments
 from stablepred.tables.messages import listed
@@ -398,8 +398,7 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
     A variable with several columns, such as a category, is the part of a regression of the outcome
     on all columns that belongs to it.
     """
-    numbers, first = np.unique(sample.groups, return_index=True)
-    numbers, parts = numbers[np.argsort(first)], []
+    numbers, parts = np.array(list(dict.fromkeys(sample.groups.tolist()))), []
     if len(numbers) < sample.n_features:
         scored = sample
         if outcome.name == "multinomial":  # the largest class against the rest
@@ -412,9 +411,7 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
         if len(own) > 1 and float(beta[own].abs().max()) > 0:
             part = sample.features[:, own] @ beta[own]
         parts.append(part)
-    origin = Origin(
-        names, numbers, sample.origin.index, sample.origin.present, sample.origin.n_rows
-    )
+    origin = replace(sample.origin, names=names, columns=numbers, groups=None)
     return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[], shared=None)
 
 
