@@ -112,16 +112,16 @@ def read_rows(
     model: Any, X: Any, y: Any, sample_weight: Any, environment: Any = None, groups: Any = None
 ) -> Rows:
     """Fit the encoder of ``model`` on the rows that are present, and encode all of them."""
-    X, *marks = (_fill_absent(given, sample_weight) for given in (X, environment, groups))
-    table = read_features(model, X, reset=True)
     if y is None:
         raise InputError(
             f"{type(model).__name__} requires y to be passed, but the target y is None."
         )
     labels = column_or_1d(y, warn=True)
-    check_consistent_length(table, labels)
+    check_consistent_length(X, labels)
     weight = check_sample_weight(sample_weight, np.empty((len(labels), 1)))
     check_row_count(int((weight > 0).sum()))
+    X, *marks = (_fill_absent(given, weight > 0) for given in (X, environment, groups))
+    table = read_features(model, X, reset=True)
     with reword_advice():
         model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
     (codes, environments), (cluster, _) = (
@@ -145,21 +145,16 @@ def read_rows(
     return Rows(table, x, labels, weight, own, names, codes, cluster, environments, left_out)
 
 
-def _fill_absent(rows: Any, sample_weight: Any) -> Any:
+def _fill_absent(rows: Any, present: BoolArray) -> Any:
     """Rows or their labels, with those of weight 0 as the first one that is present.
 
-    What they hold, be it infinity or nothing, is of no matter. Anything odd is left for the checks.
+    What they hold, be it infinity or nothing, is of no matter. Labels of another length are left
+    for their own check.
     """
-    if rows is None or sample_weight is None:
+    if present.all() or np.shape(rows)[:1] != present.shape:
         return rows
-    weight = np.asarray(sample_weight)
-    if weight.ndim != 1 or weight.dtype.kind not in "biuf" or not (weight == 0).any():
-        return rows
-    present = np.flatnonzero(weight != 0)
     rows = rows.to_pandas() if hasattr(rows, "to_pandas") else rows
-    if not len(present) or not hasattr(rows, "__len__") or len(rows) != len(weight):
-        return rows
-    return _safe_indexing(rows, np.where(weight != 0, np.arange(len(weight)), present[0]))
+    return _safe_indexing(rows, np.where(present, np.arange(len(present)), present.argmax()))
 
 
 @contextmanager
@@ -183,9 +178,8 @@ def read_features(model: Any, X: Any, *, reset: bool) -> Any:
             raise InputError(f"X has {len(frame)} rows and {frame.shape[1]} columns.")
     else:
         frame = name_columns(validate(model, X, reset=reset, ensure_all_finite="allow-nan"))
-    if not hasattr(model, "feature_names_in_"):  # an array, or a frame with other names than text
-        return name_columns(frame)
-    return frame.set_axis(list(model.feature_names_in_), axis=1)
+    names = getattr(model, "feature_names_in_", None)  # None: an array, or not all names are text
+    return name_columns(frame) if names is None else frame.set_axis(list(names), axis=1)
 
 
 def read_classes(rows: Rows) -> tuple[np.ndarray, Target]:
@@ -259,9 +253,8 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
             rows, sample = bent, _group(model, bent, target)
             compared = _split(cv, rows, sample, outcome, seed)
         progress("evidence", 0, 0.0)
-        heard = draw_rows(
-            sample, outcome, max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2)), seed
-        )
+        most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
+        heard = draw_rows(sample, outcome, most, seed)
         variables = summarize_variables(sample, outcome, rows.names)
         verdict = _judge(variables.take(heard), sample.take(heard), model.evidence, outcome, seed)
         if not verdict.scores and model.evidence != "auto":
@@ -278,8 +271,8 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
             fit = partial(fit_wrapped, model.estimator, **given)
             finish = lambda sample, folds, fitted: fitted  # noqa: E731
         drawn, few, folds = compared
-        columns = variables.take(drawn)
-        guard = Guard(few, columns, folds, verdict, fit, finish, seed, target.scale)
+        of_few = variables.take(drawn)
+        guard = Guard(few, of_few, folds, verdict, fit, finish, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
     put = variables.to_user_columns
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
@@ -346,8 +339,8 @@ def _describe(variables: Sample, verdict: Verdict, rows: Rows, scale: float) -> 
 
 def _name_variables(variables: pd.DataFrame) -> str:
     """The variables left out and used by their verdicts, a line for each."""
-    lines, verdicts = [], pd.Categorical(variables["verdict"], VERDICTS)
-    for (used, verdict), own in variables.groupby(["used", verdicts], observed=True)["variable"]:
+    lines, sorted_ = [], variables.assign(verdict=pd.Categorical(variables["verdict"], VERDICTS))
+    for (used, verdict), own in sorted_.groupby(["used", "verdict"], observed=True)["variable"]:
         why = "id, free text or rare values" if verdict == "left out" else verdict
         names = listed([label(name, 60) for name in own])
         lines.append(f"{'used' if used else 'left out'} ({why}): {names}")

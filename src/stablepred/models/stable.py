@@ -157,12 +157,9 @@ class Screener(BaseEstimator):
         if not values.is_fitted(self):
             return
         p = values.n_features(self)
-        if {self.stable_features_.shape, self.used_features_.shape} != {(p,)}:
-            raise ValueError(f"the masks must be {p} booleans")
-        if len(self.variables_) != p:
-            raise ValueError(f"variables_ must have one row for each of {p} columns")
-        if not values.is_fitted(self.encoder_):
-            raise ValueError("encoder_ must be fitted")
+        shapes = {self.stable_features_.shape, self.used_features_.shape, (len(self.variables_),)}
+        if shapes != {(p,)}:
+            raise ValueError(f"the masks and variables_ must be about {p} columns")
         if not (is_classifier(self) or is_regressor(self)):
             return
         columns, width = self.columns_, len(self.encoder_.get_feature_names_out())
