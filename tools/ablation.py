@@ -90,7 +90,7 @@ VARIANTS = {
             has_triples=lambda *_: False,
         )
     ),
-    "no boosting": Variant(replaced("models.screening.add_boosting", lambda _, __, base: base)),
+    "no boosting": Variant(replaced("heads.guard.add_boosting", lambda _, __, base: base)),
     "one model, no mixture": Variant(replaced("heads.default.LEAST_SHARE", 0.5)),
     "least loss, not usual": Variant(
         replaced("heads.default._move_to_usual", lambda _, __, best, ___, ____: best)

@@ -6,7 +6,6 @@ import torch
 
 from samples import dependent_sample, sample_of
 from stablepred.core.head import Head
-from stablepred.exceptions import InputError
 from stablepred.heads import choice
 from stablepred.heads.choice import (
     Predictor,
@@ -173,11 +172,6 @@ def test_there_are_no_more_folds_than_rows_of_the_smaller_class():
     sample = sample_of(np.random.default_rng(0).random((30, 1)).round(), y)
     assert len(list(shuffled_folds(sample, 5, 0))) == 2
     assert list(shuffled_folds(sample_of(np.zeros((30, 1)), np.zeros(30)), 5, 0)) == []
-
-
-def test_fewer_than_two_folds_are_refused():
-    with pytest.raises(InputError, match="cv must be at least 2"):
-        list(shuffled_folds(dependent_sample(), 1, 0))
 
 
 @pytest.mark.parametrize("l1", [-1.0, float("nan"), float("inf")])

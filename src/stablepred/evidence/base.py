@@ -3,13 +3,9 @@
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
-from stablepred.sample import Sample
-
-FloatArray = NDArray[np.float64]
+from stablepred.sample import BoolArray, FloatArray, Sample
 
 
 @dataclass(frozen=True)
@@ -20,7 +16,7 @@ class Scores:
     error: FloatArray  # standard error of the score
     low: FloatArray  # bounds of its 95 % interval
     high: FloatArray
-    stable: NDArray[np.bool_]  # whether this kind of evidence, taken alone, calls it stable
+    stable: BoolArray  # whether this kind of evidence, taken alone, calls it stable
     # Probability that the feature is noisy, supposing that noisy features exist; None leaves it to
     # the score and its error. ``trust`` is the probability that what is supposed holds here.
     leaning: FloatArray | None = None

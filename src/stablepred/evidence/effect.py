@@ -18,8 +18,8 @@ from torch import Tensor
 
 from stablepred._random import numpy_generator
 from stablepred.core.sharding import LOCAL, Local
-from stablepred.evidence.base import FloatArray, Scores
-from stablepred.sample import Sample
+from stablepred.evidence.base import Scores
+from stablepred.sample import FloatArray, Sample
 
 # Bootstrap draws that are computed at once.
 TOGETHER = 20

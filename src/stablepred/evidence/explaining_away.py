@@ -25,10 +25,10 @@ from scipy.stats import norm
 from torch import Tensor
 
 from stablepred.core.ridge import Regression, choose_pairs, expand, fit_ridge, weighted_gram
-from stablepred.evidence.base import FloatArray, Scores
+from stablepred.evidence.base import Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import BoolArray, Sample
+from stablepred.sample import BoolArray, FloatArray, Sample
 
 IndexArray = NDArray[np.intp]
 

@@ -21,10 +21,10 @@ from scipy.stats import chi2, norm
 from torch import Tensor
 
 from stablepred.core.ridge import fit_ridge
-from stablepred.evidence.base import FloatArray, Scores
+from stablepred.evidence.base import Scores
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import Sample
+from stablepred.sample import FloatArray, Sample
 
 RIDGE = 1.0
 SPREAD_STABLE, SPREAD_NOISY = 0.1, 0.5  # of the slopes, as shares of their mean

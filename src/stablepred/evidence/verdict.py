@@ -10,14 +10,14 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 from torch import Tensor
 
-from stablepred.evidence.base import Evidence, FloatArray, Scores
+from stablepred.evidence.base import Evidence, Scores
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.evidence.explaining_away import STABLE, ExplainingAway
 from stablepred.evidence.invariance import Invariance
 from stablepred.exceptions import InputError
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import Sample
+from stablepred.sample import BoolArray, FloatArray, Sample
 
 NOISY = 0.9  # least probability of a variable that is called noisy
 
@@ -27,7 +27,7 @@ class Verdict:
     """What all the evidence together says about the variables of a sample."""
 
     scores: Mapping[str, Scores]  # by kind of evidence; only the kinds that apply
-    stable: NDArray[np.bool_]  # (p,)
+    stable: BoolArray  # (p,)
     # (p,) probability that a variable is noisy, if noisy ones exist; NaN where no kind applies
     leaning: FloatArray
     trust: float  # probability of that
@@ -37,7 +37,7 @@ class Verdict:
         return self.trust * self.leaning
 
     @property
-    def noisy(self) -> NDArray[np.bool_]:
+    def noisy(self) -> BoolArray:
         return (self.probability_noisy >= NOISY) & ~self.stable
 
     @property

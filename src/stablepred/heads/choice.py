@@ -18,7 +18,6 @@ from stablepred._random import child_seed, numpy_generator
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.row_weights import scale_to_mean_one
-from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -193,8 +192,6 @@ def shuffled_folds(sample: Sample, n_folds: int, seed: int) -> Iterator[Fold]:
     The copies of a row (up to a hundred) are assigned to the folds one by one, and its mass goes
     with them. Where several processes hold the rows, each assigns its own.
     """
-    if n_folds < 2:
-        raise InputError(f"cv must be at least 2 folds (or a splitter), not {n_folds}.")
     copies, y = sample.copies.cpu().numpy(), sample.y.cpu().numpy()
     units = np.clip(np.round(copies), 1, 100).astype(np.intp)
     rows = np.repeat(np.arange(len(units)), units)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from stablepred._random import numpy_generator
 from stablepred.evidence.verdict import Verdict
-from stablepred.heads.default import Fitted, fit_base
+from stablepred.heads.default import Fitted, add_boosting, fit_base
 from stablepred.heads.folds import Folds
 from stablepred.io.save import storable
 from stablepred.sample import BoolArray, Sample
@@ -39,7 +39,6 @@ SUFFICIENT = "sufficient"
 COLUMNS = ["candidate", "n_variables", "error", "error_redrawn", "expected"]
 
 Fit = Callable[[Sample, Folds], Fitted]
-Finish = Callable[[Sample, Folds, Fitted], Fitted]
 
 
 @storable
@@ -91,7 +90,7 @@ class Guard:
     """Fits candidates and compares them.
 
     ``variables`` has one column per variable of ``sample``, and the verdict is about those.
-    ``fit`` makes the models that are compared, ``finish`` the one in use from the best of them.
+    ``fit`` makes the models that are compared; boosting is added to the best of the default ones.
     """
 
     sample: Sample
@@ -99,7 +98,6 @@ class Guard:
     folds: Folds
     verdict: Verdict
     fit: Fit
-    finish: Finish
     seed: int
     unit: float = 1.0  # of the outcome, for the errors in the decision
 
@@ -110,7 +108,7 @@ class Guard:
         if reason := self._reason_to_keep_all(whole):
             return self._take_unrivalled(everything, whole, reason)
         stable, noisy = self.verdict.stable, self.verdict.noisy
-        fits = {ALL: whole, STABLE_ALONE: self._fit_on(stable, self.fit)}
+        fits = {ALL: whole, STABLE_ALONE: self.fit(*self._restrict(stable))}
         masks = {ALL: everything}
         reclaimed = self._find_sufficient(fits)
         if reclaimed is not None:
@@ -120,7 +118,7 @@ class Guard:
                 masks[WITHOUT_NOISY] = ~noisy
             if not stable.all():
                 masks[STABLE_ALONE] = stable
-        fits = {n: fits[n] if n in fits else self._fit_on(m, self.fit) for n, m in masks.items()}
+        fits = {n: fits[n] if n in fits else self.fit(*self._restrict(m)) for n, m in masks.items()}
         table = self._compare(masks, fits)
         best = self._best(table)
         return self._take(
@@ -130,7 +128,7 @@ class Guard:
     def follow(self) -> Choice:
         """Leave out what is called noisy, without a comparison."""
         used = ~self.verdict.noisy if self.verdict.stable.any() else self.verdict.stable | True
-        fitted = self._fit_on(used, self.fit)
+        fitted = self.fit(*self._restrict(used))
         return self._take_unrivalled(used, fitted, "The verdict was followed without the guard.")
 
     def _take_unrivalled(self, used: BoolArray, fitted: Fitted, reason: str) -> Choice:
@@ -141,17 +139,16 @@ class Guard:
         )
 
     def _take(self, decision: Decision, used: BoolArray, fitted: Fitted) -> Choice:
-        columns = self._columns_of(used)
-        sample, folds = self.sample.restrict(columns), self.folds.restrict(columns)
-        return Choice(decision, self.finish(sample, folds, fitted), used)
+        if self.fit is fit_base:
+            fitted = add_boosting(*self._restrict(used), fitted)
+        return Choice(decision, fitted, used)
 
     def _columns_of(self, used: BoolArray) -> BoolArray:
-        """The columns of the sample that belong to some variables."""
         return np.isin(self.sample.groups, self.variables.origin.columns[used])
 
-    def _fit_on(self, used: BoolArray, fit: Fit) -> Fitted:
+    def _restrict(self, used: BoolArray) -> tuple[Sample, Folds]:
         columns = self._columns_of(used)
-        return fit(self.sample.restrict(columns), self.folds.restrict(columns))
+        return self.sample.restrict(columns), self.folds.restrict(columns)
 
     def _error(self, fitted: Fitted) -> float:
         return self.unit * self.folds.rmse(fitted.held_out)
@@ -257,7 +254,7 @@ class Guard:
         if folds.outcome.name == "multinomial":
             return None
         chosen = verdict.stable.copy()
-        fitted = fits[STABLE_ALONE] if self.fit is fit_base else self._fit_on(chosen, fit_base)
+        fitted = fits[STABLE_ALONE] if self.fit is fit_base else fit_base(*self._restrict(chosen))
         losses, by_all = (folds.losses(one.held_out) for one in (fitted, fits[ALL]))
         loss = folds.mean(by_all)
         lost = folds.mean(losses) - loss
@@ -269,7 +266,7 @@ class Guard:
             chosen[self._most_missed(chosen, fitted)] = True
             if (verdict.noisy & ~chosen).sum() < 2 * (chosen & ~verdict.stable).sum():
                 return None
-            fitted = self._fit_on(chosen, fit_base)
+            fitted = fit_base(*self._restrict(chosen))
             if folds.mean(folds.losses(fitted.held_out)) - loss < (1 - ALL_SAID) * lost:
                 return chosen
         return None

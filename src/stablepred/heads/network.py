@@ -53,8 +53,8 @@ class NetworkHeads:
         part = sample.select(used, v)
         both = [bool(used[a] and used[b]) for a, b in sample.pairs]
         inputs = torch.cat([used, torch.tensor(both, dtype=torch.bool, device=used.device)])
-        factor = self._penalty(sample, v, recipe) * recipe.network_l2
-        network_l2 = factor * self.settings.strengths.network_l2
+        network_l2 = self._penalty(sample, v, recipe) * recipe.network_l2
+        network_l2 *= self.settings.strengths.network_l2
         settings = replace(
             self.settings,
             strengths=replace(self.settings.strengths, network_l2=network_l2),

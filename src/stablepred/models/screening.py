@@ -42,7 +42,7 @@ from stablepred.evidence.effect import EffectOfVariables, WeightedEffect
 from stablepred.evidence.explaining_away import MOST_WORK
 from stablepred.evidence.verdict import Verdict, judge, judge_classes, make_evidence
 from stablepred.exceptions import InputError, StablepredWarning
-from stablepred.heads.default import add_boosting, fit_base, fit_linear
+from stablepred.heads.default import fit_base, fit_linear
 from stablepred.heads.folds import (
     DECISIVE,
     MOST_COMPARED,
@@ -51,7 +51,7 @@ from stablepred.heads.folds import (
     folds_of_shares,
     make_folds,
 )
-from stablepred.heads.guard import Choice, Guard
+from stablepred.heads.guard import Choice, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.checkpoints import fit_progress
 from stablepred.models.entry import choose_device, draw_seed, limit_resources
@@ -83,16 +83,13 @@ class Rows:
     x: FloatArray
     y: Any
     weight: FloatArray
+    present: BoolArray  # the rows of positive weight
     groups: np.ndarray
     names: list[str]  # of the variables
     environment: np.ndarray | None
     cluster: np.ndarray | None
     environments: list[str]  # their names, in order
     left_out: list[str]  # variables that the encoder has no use for
-
-    @property
-    def present(self) -> BoolArray:
-        return self.weight > 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +116,9 @@ def read_rows(
     labels = column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
     weight = check_sample_weight(sample_weight, np.empty((len(labels), 1)))
-    check_row_count(int((weight > 0).sum()))
-    X, *marks = (_fill_absent(given, weight > 0) for given in (X, environment, groups))
+    present = weight > 0
+    check_row_count(int(present.sum()))
+    X, *marks = (_fill_absent(given, present) for given in (X, environment, groups))
     table = read_features(model, X, reset=True)
     with reword_advice():
         model.encoder_ = encoder = TableEncoder().fit(table, sample_weight=weight)
@@ -139,10 +137,12 @@ def read_rows(
     left_out = [
         name
         for name in sorted(set(names) - set(encoder.used_columns))
-        if table[name][weight > 0].nunique() > 1  # else it is constant
+        if table[name][present].nunique() > 1  # else it is constant
     ]
     x, _ = encoder.encode_array(table)
-    return Rows(table, x, labels, weight, own, names, codes, cluster, environments, left_out)
+    return Rows(
+        *(table, x, labels, weight, present, own, names), codes, cluster, environments, left_out
+    )
 
 
 def _fill_absent(rows: Any, present: BoolArray) -> Any:
@@ -264,15 +264,12 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
                 StablepredWarning,
             )
         progress("models", 1, 0.0)
-        fit, finish = fit_base, add_boosting
+        fit: Fit = fit_base
         if model.estimator is not None:
-            classes = getattr(model, "classes_", None)
-            given = {"classes": classes, "n_jobs": model.n_jobs, "seed": seed}
-            fit = partial(fit_wrapped, model.estimator, **given)
-            finish = lambda sample, folds, fitted: fitted  # noqa: E731
+            classes, n_jobs = getattr(model, "classes_", None), model.n_jobs
+            fit = partial(fit_wrapped, model.estimator, classes=classes, n_jobs=n_jobs, seed=seed)
         drawn, few, folds = compared
-        of_few = variables.take(drawn)
-        guard = Guard(few, of_few, folds, verdict, fit, finish, seed, target.scale)
+        guard = Guard(few, variables.take(drawn), folds, verdict, fit, seed, target.scale)
         choice = guard.decide() if model.guard else guard.follow()
     put = variables.to_user_columns
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
