@@ -11,13 +11,12 @@ from stablepred.heads.choice import (
     Predictor,
     Recipe,
     find_weakest,
-    held_out_errors,
     judge_recipes,
     redraw,
     shuffled_folds,
 )
 from stablepred.sample import make_sample
-from stablepred.validation.environments import RATES, score
+from stablepred.validation.environments import RATES
 
 
 class Fixed:
@@ -96,17 +95,17 @@ def test_the_errors_are_those_of_held_out_rows_environment_by_environment(monkey
 
     monkeypatch.setattr(choice, "redraw", two_environments)
     folds = lambda: shuffled_folds(sample, 3, 5)  # noqa: E731
-    errors, constant = held_out_errors(heads, heads.recipes, sample, w, NOISY, folds, seed=0)
-    assert errors.shape == (2, 2)
-    assert not constant.any()
-    for k, head in enumerate(heads.heads):
-        for e, x in enumerate([sample.features, 1 - sample.features]):
-            gaps = sample.y - head.scores(x).sigmoid()
-            expected = float((sample.mass @ gaps**2).sqrt())
-            assert errors[k, e] == pytest.approx(expected, rel=1e-10)
+    for recipe, head in zip(heads.recipes, heads.heads, strict=True):
+        judged = judge_recipes(heads, [recipe], sample, w, NOISY, folds, 0, alone=False)
+        expected = [
+            float((sample.mass @ (sample.y - head.scores(x).sigmoid()) ** 2).sqrt())
+            for x in (sample.features, 1 - sample.features)
+        ]
+        assert judged.average == pytest.approx(np.mean(expected), rel=1e-10)
+        assert judged.stability == pytest.approx(np.std(expected, ddof=1), rel=1e-10)
     held = sum(len(one.y) for one in given)
     trained = sum(len(one.y) for one, _ in heads.asked)
-    assert (held, trained) == (90, 180)
+    assert (held, trained) == (2 * 90, 2 * 180)
     assert all(len(one.y) == len(own) for one, own in heads.asked)
 
 
@@ -115,10 +114,12 @@ def test_the_choice_is_the_smallest_average_plus_five_stability_errors():
     heads = Fixed([0.0, 4.0], [3.0, 0.0], [2.0, 1.0], [1.0, 0.2])
     ones = torch.ones_like(sample.mass)
     folds = lambda: shuffled_folds(sample, 3, 0)  # noqa: E731
-    errors, _ = held_out_errors(heads, heads.recipes, sample, ones, NOISY, folds, 0)
-    assert errors.shape == (4, len(RATES))
-    by_hand = errors.mean(1) + 5 * errors.std(1, ddof=1)
-    np.testing.assert_allclose(score(errors, 5.0), by_hand)
+    judged = [
+        judge_recipes(heads, [recipe], sample, ones, NOISY, folds, 0, alone=False)
+        for recipe in heads.recipes
+    ]
+    by_hand = [one.average + 5 * one.stability for one in judged]
+    assert [one.score for one in judged] == pytest.approx(by_hand)
     assert choose(heads, sample) == heads.recipes[int(np.argmin(by_hand))]
 
 

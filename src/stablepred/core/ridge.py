@@ -142,16 +142,14 @@ class Linear:
     products: Products = ()
     support: Support | None = None
 
-    def expand(self, x: Tensor) -> Tensor:
-        return expand(x, self.products, self.support)
-
     def fit(self, sample: Sample, penalty: float = 1.0, tol: float = 1e-6) -> "Regression":
-        beta = fit_ridge(self.expand(sample.x), sample, self.outcome, penalty, tol=tol)
+        z = expand(sample.x, self.products, self.support)
+        beta = fit_ridge(z, sample, self.outcome, penalty, tol=tol)
         return Regression(self.outcome, self.products, beta.cpu().numpy(), self.support)
 
     def path(self, sample: Sample) -> Iterator["Regression"]:
         """A regression per penalty, from the strongest on."""
-        z, beta = self.expand(sample.x), None
+        z, beta = expand(sample.x, self.products, self.support), None
         for penalty in PENALTIES:
             beta = fit_ridge(z, sample, self.outcome, penalty, beta)
             yield Regression(self.outcome, self.products, beta.cpu().numpy(), self.support)

@@ -266,12 +266,12 @@ def describe_pattern(
 ) -> tuple[float, float]:
     """Logarithm of the misfit, and the dependence of the others beyond chance."""
     causes = z > CAUSE_Z
-    misfit = _misfit(z, expected * causes, expected[causes])
+    misfit = np.log(np.clip(_misfit(z, expected * causes, expected[causes]), 0.01, 100))
     others = int((~causes).sum())
-    largest = largest_dependence(sample, outcome, causes) if others > 1 else 0.0
-    pairs = max(others * (others - 1) / 2, 1)
-    chance = np.sqrt(2 * np.log(20 * pairs) / float(sample.copies.sum()))
-    return float(np.log(np.clip(misfit, 0.01, 100))), float(max(largest - chance, 0.0))
+    if others < 2:
+        return float(misfit), 0.0
+    chance = np.sqrt(2 * np.log(10 * others * (others - 1)) / float(sample.copies.sum()))
+    return float(misfit), float(max(largest_dependence(sample, outcome, causes) - chance, 0.0))
 
 
 def _misfit(z: FloatArray, expected: FloatArray, of_causes: FloatArray) -> float:

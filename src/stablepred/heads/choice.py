@@ -21,7 +21,7 @@ from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.io.save import storable
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
-from stablepred.sample import BoolArray, FloatArray, Sample, add_products
+from stablepred.sample import Sample, add_products
 from stablepred.validation.environments import CONSTANT_SPREAD, RATES, draw_values, score
 
 Fold = tuple[Tensor, Tensor]  # the shares of each distinct row for training and testing
@@ -110,16 +110,28 @@ def judge_recipes(
 ) -> Judged:
     """The recipe with the smallest Average_Error + 5 Stability_Error where noisy features move.
 
-    A recipe that predicts a constant is chosen only if all do. A single recipe is judged only if
-    others are compared with it, if it is not ``alone``.
+    The errors are RMSE on held-out rows. A recipe that predicts a constant is chosen only if all
+    do. A single recipe is judged only if others are compared with it, if it is not ``alone``.
     """
     if len(recipes) == 1 and alone:
         return Judged(0)
-    errors, constant = held_out_errors(heads, recipes, sample, w, noisy, folds, seed)
-    if errors is None:  # too few rows of one class to hold any out: take the least shrinkage
+    squares, rows = np.zeros(()), np.zeros(())  # (recipes, environments), and of all of them
+    predictors: list[Predictor] = []
+    for number, (train, test) in enumerate(folds()):
+        predictors = heads.fit(sample.take(train), w[train > 0], recipes)
+        held, mass = sample.take(test), (sample.mass * test)[test > 0]
+        sums = []
+        for x in redraw(held, noisy, numpy_generator(seed, "redraw", number)):
+            gaps = [held.y - predictor.probability(held, x) for predictor in predictors]
+            sums.append([float(mass @ gap**2) for gap in gaps])
+        squares, rows = squares + np.array(sums).T, rows + float(mass.sum())
+    squares, rows = sample.totals(squares, rows)
+    if not rows:  # too few rows of one class to hold any out: take the least shrinkage
         return Judged(len(recipes) - 1)
-    scores = np.where(constant, np.inf, score(errors, STABILITY_WEIGHT))
-    best = int(np.argmin(score(errors, STABILITY_WEIGHT) if constant.all() else scores))
+    errors, constant = np.sqrt(squares / rows), [one.is_constant(sample) for one in predictors]
+    every = score(errors, STABILITY_WEIGHT)
+    scores = np.where(constant, np.inf, every)
+    best = int(np.argmin(every if all(constant) else scores))
     own = errors[best]
     return Judged(best, float(own.mean()), float(own.std(ddof=1)), float(scores[best]))
 
@@ -155,35 +167,6 @@ def redraw(sample: Sample, noisy: Tensor, rng: np.random.Generator) -> Iterator[
         x = sample.features.clone()
         x[:, noisy] = torch.where((uniforms < rate) == (sample.y[:, None] == 1), above, below)
         yield x
-
-
-def held_out_errors(
-    heads: Heads,
-    recipes: list[Recipe],
-    sample: Sample,
-    w: Tensor,
-    noisy: Tensor,
-    folds: Folds,
-    seed: int,
-) -> tuple[FloatArray | None, BoolArray]:
-    """RMSE on held-out rows, (recipes, environments), and which recipes predict a constant.
-
-    The errors are None if no row of one class can be held out.
-    """
-    squares, rows = np.zeros(()), np.zeros(())
-    predictors: list[Predictor] = []
-    for number, (train, test) in enumerate(folds()):
-        predictors = heads.fit(sample.take(train), w[train > 0], recipes)
-        held, mass = sample.take(test), (sample.mass * test)[test > 0]
-        sums = []
-        for x in redraw(held, noisy, numpy_generator(seed, "redraw", number)):
-            gaps = [held.y - predictor.probability(held, x) for predictor in predictors]
-            sums.append([float(mass @ gap**2) for gap in gaps])
-        squares, rows = squares + np.array(sums).T, rows + float(mass.sum())
-    squares, rows = sample.totals(squares, rows)
-    if not rows:
-        return None, np.zeros(len(recipes), dtype=bool)
-    return np.sqrt(squares / rows), np.array([p.is_constant(sample) for p in predictors])
 
 
 def shuffled_folds(sample: Sample, n_folds: int, seed: int) -> Iterator[Fold]:

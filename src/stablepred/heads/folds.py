@@ -80,11 +80,11 @@ class Folds:
         parts = [model.predict(x[rows]) for model, rows in zip(models, self.rows, strict=True)]
         return torch.cat(parts)
 
-    def shares(self, sample: Sample) -> list[NDArray[np.float64]]:
+    def shares(self, sample: Sample) -> list[Tensor]:
         """The share of each row of the sample that each fold holds out."""
         held, none = self.copies.split([len(r) for r in self.rows]), torch.zeros_like(sample.copies)
         return [
-            none.index_copy(0, rows, copies / sample.copies[rows]).cpu().numpy()
+            none.index_copy(0, rows, copies / sample.copies[rows])
             for rows, copies in zip(self.rows, held, strict=True)
         ]
 
@@ -123,7 +123,7 @@ def make_folds(sample: Sample, outcome: Outcome, n_folds: int, seed: int) -> Fol
     """
     if sample.environment is not None and sample.n_environments > 1:
         held = [sample.environment == one for one in torch.unique(sample.environment)]
-        return folds_of_shares(sample, outcome, [mask.double().cpu().numpy() for mask in held])
+        return folds_of_shares(sample, outcome, [mask.double() for mask in held])
     owner, unit = _make_units(sample)
     first = owner[np.unique(unit, return_index=True)[1]]
     stratum = np.argmax([rows.cpu().numpy() for rows in outcome.strata(sample.y)], axis=0)[first]
@@ -150,7 +150,7 @@ def _make_units(sample: Sample) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def folds_of_shares(
-    sample: Sample, outcome: Outcome, shares: Iterable[NDArray[np.float64]]
+    sample: Sample, outcome: Outcome, shares: Iterable[Tensor | NDArray[np.float64]]
 ) -> Folds:
     """Folds from the share of each row that each of them holds out."""
     train, rows, held = list[Sample](), list[Tensor](), list[Tensor]()

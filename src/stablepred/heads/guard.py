@@ -102,7 +102,6 @@ class Guard:
     unit: float = 1.0  # of the outcome, for the errors in the decision
 
     def decide(self) -> Choice:
-        """Fit the candidates that the verdict gives reason for, and take the best."""
         everything = np.ones(self.variables.n_features, dtype=bool)
         whole = self.fit(self.sample, self.folds)
         if reason := self._reason_to_keep_all(whole):

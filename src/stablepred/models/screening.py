@@ -282,7 +282,6 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
 
 
 def _group(model: Any, rows: Rows, target: Target) -> Sample:
-    """The sample of the rows, where the parameters say."""
     return make_sample(
         rows.x,
         target.values,
@@ -379,7 +378,7 @@ def _split(
     shares = [sample.share_of_rows(own[test], rows.weight)[drawn > 0] for _, test in splits]
     if not shares:
         raise InputError(NO_SPLITS)
-    return drawn, few, folds_of_shares(few, outcome, [share.cpu().numpy() for share in shares])
+    return drawn, few, folds_of_shares(few, outcome, shares)
 
 
 def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> Sample:
