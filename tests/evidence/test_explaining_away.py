@@ -173,7 +173,7 @@ def test_witnesses_are_judged_by_nearly_a_regression_without_them():
     y = (x[:, 0] + x[:, 1] + generator.normal(0, 2, 3000) > 1).astype(float)
     x = (x - x.mean(0)) / x.std(0)
     sample = sample_of(x, y)
-    court = module._Court.of(sample, BINARY, np.arange(4))
+    court = module._Court(sample, BINARY, np.arange(4))
     fast = court.oppose()
     slow = [slow_z(x, y, j) for j in range(4)]
     np.testing.assert_allclose(fast, slow, rtol=0.1, atol=0.2)

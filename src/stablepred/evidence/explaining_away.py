@@ -91,7 +91,7 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
         share[order[::step]] = share[order[-1]] = 1.0
         part = sample.take(share)
     while True:
-        court = _Court.of(part, outcome, witnesses)
+        court = _Court(part, outcome, witnesses)
         z = court.oppose()
         doubtful = np.flatnonzero(z < CAUSE_Z)
         if len(doubtful) == 0 or len(witnesses) - len(doubtful) < 2:
@@ -107,7 +107,6 @@ def compete(sample: Sample, outcome: Outcome) -> tuple[FloatArray, FloatArray]:
     return np.array([z for z, _ in every]), np.array([expected for _, expected in every])
 
 
-@dataclass(frozen=True, eq=False)
 class _Court:
     """A regression of y on the witnesses, with the products that stand out.
 
@@ -115,35 +114,21 @@ class _Court:
     the Hessian: no variable needs a regression of its own on all others.
     """
 
-    sample: Sample
-    outcome: Outcome
-    witnesses: IndexArray
-    model: Regression
-    design: Tensor  # (n, q) the witnesses, their products, ones
-    beta: Tensor
-    weight: Tensor  # (n,) curvature of every row
-    inverse: Tensor  # of the Hessian
-    stratum: Tensor  # (n,) number of every row's stratum of y
-    shares: Tensor  # (strata, n) of the rows in their stratum
-
-    @classmethod
-    def of(cls, sample: Sample, outcome: Outcome, witnesses: IndexArray) -> "_Court":
-        model = regress(sample, outcome, witnesses)
-        design = expand(sample.x[:, witnesses], model.products)
-        design = torch.cat([design, torch.ones_like(design[:, :1])], dim=1)
-        beta = torch.as_tensor(model.beta, device=sample.device)
-        weight = sample.copies * outcome.curvature(design @ beta, sample.y)
-        hessian = weighted_gram(design, weight)
+    def __init__(self, sample: Sample, outcome: Outcome, witnesses: IndexArray) -> None:
+        self.sample, self.outcome, self.witnesses = sample, outcome, witnesses
+        self.model = regress(sample, outcome, witnesses)
+        x = expand(sample.x[:, witnesses], self.model.products)
+        self.design = torch.cat([x, torch.ones_like(x[:, :1])], dim=1)
+        self.beta = torch.as_tensor(self.model.beta, device=sample.device)
+        self.weight = sample.copies * outcome.curvature(self.design @ self.beta, sample.y)
+        hessian = weighted_gram(self.design, self.weight)
         hessian.diagonal()[:-1] += RIDGE
         hessian.diagonal()[-1] += 1e-8
-        inverse = torch.linalg.inv(hessian)
+        self.inverse = torch.linalg.inv(hessian)
         strata = torch.stack(outcome.strata(sample.y))
+        self.stratum = strata.byte().argmax(0)  # number of every row's stratum of y
         shares = strata * sample.mass
-        shares /= shares.sum(1, keepdim=True)
-        return cls(
-            *(sample, outcome, witnesses, model, design, beta, weight, inverse),
-            *(strata.byte().argmax(0), shares),
-        )
+        self.shares = shares / shares.sum(1, keepdim=True)  # (strata, n) of rows in their stratum
 
     def oppose(self) -> FloatArray:
         """The z of every witness against the others, from two products of matrices."""

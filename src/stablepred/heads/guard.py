@@ -154,23 +154,22 @@ class Guard:
 
     def _reason_to_keep_all(self, whole: Fitted) -> str:
         """Why nothing is left out; empty where other candidates are worth a fit."""
-        verdict = self.verdict
+        squares = partial(self.folds.outcome.squared_errors, y=self.folds.y)
         if self.folds.is_empty:
             return "There are too few rows of one kind to hold any out."
-        if verdict.trust < LEAST_TRUST:
+        if self.verdict.trust < LEAST_TRUST:
             return (
                 "The variables do not depend on each other as selection would make them "
-                f"(probability {verdict.trust:.2f}), so nothing is left out."
+                f"(probability {self.verdict.trust:.2f}), so nothing is left out."
             )
-        if not verdict.stable.any():
+        if not self.verdict.stable.any():
             return "No variable is clearly stable, so there would be nothing to rely on."
-        squares = partial(self.folds.outcome.squared_errors, y=self.folds.y)
-        if not self.folds.exceeds(squares(self._constant()) - squares(whole.held_out), LARGER):
-            return (
-                "All variables together say nothing about the outcome that held-out rows confirm, "
-                "so nothing is left out."
-            )
-        return ""
+        if self.folds.exceeds(squares(self._constant()) - squares(whole.held_out), LARGER):
+            return ""
+        return (
+            "All variables together say nothing about the outcome that held-out rows confirm, "
+            "so nothing is left out."
+        )
 
     def _constant(self) -> Tensor:
         """The prediction of a constant for every held-out row."""
@@ -183,12 +182,10 @@ class Guard:
 
     def _compare(self, masks: dict[str, BoolArray], fits: dict[str, Fitted]) -> pd.DataFrame:
         """Every candidate's error as it is, where the suspects are redrawn, and expected."""
-        suspects = (self.verdict.leaning > 0.5) & ~self.verdict.stable
-        changed = self._redraw(self._columns_of(suspects))
+        changed = self._redraw((self.verdict.leaning > 0.5) & ~self.verdict.stable)
         trust, rows = self.verdict.trust, []
         for name, fitted in fits.items():
-            columns = torch.as_tensor(self._columns_of(masks[name]), device=self.sample.device)
-            error = self._error(fitted)
+            columns, error = self._columns_of(masks[name]), self._error(fitted)
             again = [
                 self.unit * self.folds.rmse(self.folds.predict(fitted.on_folds, x[:, columns]))
                 for x in changed
@@ -198,11 +195,11 @@ class Guard:
             rows.append((name, int(masks[name].sum()), error, redrawn, expected))
         return pd.DataFrame(rows, columns=COLUMNS)
 
-    def _redraw(self, columns: BoolArray) -> list[Tensor]:
-        """The rows with some columns taken from any row, and from one with another outcome."""
+    def _redraw(self, suspects: BoolArray) -> list[Tensor]:
+        """The rows with some variables taken from any row, and from one with another outcome."""
         rng, x = numpy_generator(self.seed, "redraw"), self.sample.features
-        copies = self.sample.copies.cpu().numpy()
-        index = torch.as_tensor(np.flatnonzero(columns), device=x.device)
+        copies, strata = self.sample.copies.cpu().numpy(), self.folds.outcome.strata(self.sample.y)
+        index = torch.as_tensor(np.flatnonzero(self._columns_of(suspects)), device=x.device)
 
         def draw(source: Tensor, count: int) -> Tensor:
             rows = np.flatnonzero(source.cpu().numpy())
@@ -210,12 +207,11 @@ class Guard:
             return torch.as_tensor(rng.choice(rows, count, p=share), device=x.device)
 
         anyone, other = x.clone(), x.clone()
-        anyone[:, index] = x[draw(torch.ones_like(self.sample.y) > 0, len(x))][:, index]
-        strata = self.folds.outcome.strata(self.sample.y)
+        anyone[:, index] = x[draw(torch.ones_like(self.sample.y), len(x))][:, index]
         for k, mask in enumerate(strata):
-            rows = torch.nonzero(mask).squeeze(1)
+            rows = torch.nonzero(mask)
             opposite = strata[(k + len(strata) // 2) % len(strata)]
-            other[rows[:, None], index] = x[draw(opposite, len(rows))][:, index]
+            other[rows, index] = x[draw(opposite, len(rows))][:, index]
         return [anyone, other]
 
     def _best(self, table: pd.DataFrame) -> str:

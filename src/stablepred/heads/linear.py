@@ -58,8 +58,7 @@ class LinearHeads:
             v = temper_weights(sample, w, recipe.temper)
             if key not in sparse:
                 allowed = self.stable | (not recipe.only_stable)
-                last = self._fit_columns(sample, v, allowed, recipe.l1, last)
-                sparse[key] = last
+                sparse[key] = last = self._fit_columns(sample, v, allowed, recipe.l1, last)
             head = sparse[key]
             survivors = head.beta != 0
             if recipe.refit is not False and survivors.any():
@@ -71,14 +70,8 @@ class LinearHeads:
         self, sample: Sample, w: Tensor, columns: Tensor, l1: float, start: Head
     ) -> Head:
         """Fit some columns; the others keep a coefficient of zero."""
-        small = fit_last_head(
-            sample,
-            sample.features[:, columns],
-            sample.mass * w,
-            self.settings,
-            l1,
-            Head(start.beta[columns], start.intercept),
-        )
+        z, inner = sample.features[:, columns], Head(start.beta[columns], start.intercept)
+        small = fit_last_head(sample, z, sample.mass * w, self.settings, l1, inner)
         beta = torch.zeros_like(start.beta)
         beta[columns] = small.beta
         return Head(beta, small.intercept, small.converged)

@@ -53,11 +53,11 @@ class NetworkHeads:
         part = sample.select(used, v)
         both = [bool(used[a] and used[b]) for a, b in sample.pairs]
         inputs = torch.cat([used, torch.tensor(both, dtype=torch.bool, device=used.device)])
-        network_l2 = self._penalty(sample, v, recipe) * recipe.network_l2
-        network_l2 *= self.settings.strengths.network_l2
+        given = self.settings.strengths
+        network_l2 = self._penalty(sample, v, recipe) * recipe.network_l2 * given.network_l2
         settings = replace(
             self.settings,
-            strengths=replace(self.settings.strengths, network_l2=network_l2),
+            strengths=replace(given, network_l2=network_l2),
             on_iteration=lambda stage, iteration, value: None,
         )
         drawn, solution = draw_learned(part, self.seed), start_solution(part)
