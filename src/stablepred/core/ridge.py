@@ -26,6 +26,7 @@ INTERCEPT_PENALTY = 1e-8
 CURVATURE = 1e-10  # added to the Hessian, so that it can be solved
 SCREEN_Z = 2.5  # products are considered where their score statistic exceeds this
 ROUNDS = 3
+MOST_STEPS = 50
 MOST_FOR_TRIPLES = 40  # columns
 ROWS_FOR_TRIPLES = 20_000
 BULK = 0.95  # of the training rows, by mass
@@ -41,7 +42,6 @@ def fit_ridge(
     penalty: float,
     start: Tensor | None = None,
     tol: float = 1e-6,
-    max_iter: int = 50,
 ) -> Tensor:
     """Coefficients of the columns of ``z``, the intercept last, by damped Newton steps."""
     y, copies = sample.y, sample.copies
@@ -55,7 +55,7 @@ def fit_ridge(
 
     scores = wide @ beta
     value = objective(beta, scores)
-    for _ in range(max_iter):
+    for _ in range(MOST_STEPS):
         gradient = wide.T @ (copies * outcome.slopes(scores, y)) + ridge * beta
         hessian = weighted_gram(wide, copies * outcome.curvature(scores, y))
         hessian.diagonal().add_(ridge + CURVATURE)

@@ -76,14 +76,12 @@ def judge_classes(verdicts: Sequence[Verdict]) -> Verdict:
     noisy = np.any([one.noisy for one in verdicts], axis=0)
     stable = np.any([one.stable for one in verdicts], axis=0) & ~noisy
     leaning = np.where(stable, 0.0, np.max([one.leaning for one in verdicts], axis=0))
-    scores = {}
+    scores, parts = {}, ("score", "error", "low", "high", "stable")
     for kind in verdicts[0].scores:  # for every variable, those of the class where they are largest
         found = [one.scores[kind] for one in verdicts if kind in one.scores]
         each = np.argmax([np.abs(one.score) for one in found], axis=0), np.arange(len(stable))
-        parts = ("score", "error", "low", "high", "stable")
-        scores[kind] = Scores(
-            *(np.array([getattr(f, part) for f in found])[each] for part in parts)
-        )
+        arrays = (np.array([getattr(one, part) for one in found])[each] for part in parts)
+        scores[kind] = Scores(*arrays)
     return Verdict(scores, stable, leaning, min(one.trust for one in verdicts))
 
 

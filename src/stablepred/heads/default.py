@@ -130,10 +130,9 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
         if not binary:
             fading = fit_path(partial(choose, folds.outcome), sample, folds)
             gain = folds.losses(fading.held_out) - folds.losses(rich.held_out)
+            faded = not folds.exceeds(gain, CLEARLY)
             if choose is choose_triples and folds.gain(best.held_out, rich.held_out) > DECISIVE:
                 faded = folds.exceeds(-gain, CLEARLY)  # they act beyond doubt
-            else:
-                faded = not folds.exceeds(gain, CLEARLY)
             rich = fading if faded else rich
         if folds.gain(best.held_out, rich.held_out) > LEAST_GAIN:
             best = _mix(best, rich, folds)

@@ -85,11 +85,9 @@ class Rows:
     weight: FloatArray
     present: BoolArray  # the rows of positive weight
     groups: np.ndarray
-    names: list[str]  # of the variables
     environment: np.ndarray | None
     cluster: np.ndarray | None
     environments: list[str]  # their names, in order
-    left_out: list[str]  # variables that the encoder has no use for
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +132,8 @@ def read_rows(
         )
     names = list(encoder.variables_)
     own = np.array([names.index(column.name) for column in encoder.columns_])[encoder.groups_]
-    left_out = [
-        name
-        for name in sorted(set(names) - set(encoder.used_columns))
-        if table[name][present].nunique() > 1  # else it is constant
-    ]
     x, _ = encoder.encode_array(table)
-    return Rows(
-        *(table, x, labels, weight, present, own, names), codes, cluster, environments, left_out
-    )
+    return Rows(table, x, labels, weight, present, own, codes, cluster, environments)
 
 
 def _fill_absent(rows: Any, present: BoolArray) -> Any:
@@ -255,7 +246,7 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
         progress("evidence", 0, 0.0)
         most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
         heard = draw_rows(sample, outcome, most, seed)
-        variables = summarize_variables(sample, outcome, rows.names)
+        variables = summarize_variables(sample, outcome, list(model.encoder_.variables_))
         verdict = _judge(variables.take(heard), sample.take(heard), model.evidence, outcome, seed)
         if not verdict.scores and model.evidence != "auto":
             warn_user(
@@ -273,9 +264,10 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
         choice = guard.decide() if model.guard else guard.follow()
     put = variables.to_user_columns
     model.stable_features_, model.used_features_ = put(verdict.stable), put(choice.used)
-    model.variables_ = _describe(variables, verdict, rows, target.scale).assign(
-        used=model.used_features_
-    )
+    unused = set(variables.origin.names) - set(model.encoder_.used_columns)
+    left_out = [name for name in unused if rows.table[name][rows.present].nunique() > 1]
+    table = _describe(variables, verdict, left_out, target.scale)
+    model.variables_ = table.assign(used=model.used_features_)
     model.decision_ = replace(choice.decision, variables=_name_variables(model.variables_))
     numbers = variables.origin.columns[choice.used]
     return rows, sample.restrict(np.isin(sample.groups, numbers)), choice
@@ -317,18 +309,22 @@ def _bend(
     return replace(rows, x=encoder.encode_array(rows.table)[0])
 
 
-def _describe(variables: Sample, verdict: Verdict, rows: Rows, scale: float) -> pd.DataFrame:
-    """One row per variable of the user's table; ``scale`` is the unit of the outcome."""
-    put, scores = variables.to_user_columns, dict(verdict.scores)
-    columns: dict[str, Any] = {"variable": rows.names}
+def _describe(
+    variables: Sample, verdict: Verdict, left_out: list[str], scale: float
+) -> pd.DataFrame:
+    """One row per variable of the user's table; ``scale`` is the unit of the outcome.
+
+    The encoder has no use for those ``left_out``; like constants they were not judged.
+    """
+    put, scores, names = variables.to_user_columns, dict(verdict.scores), variables.origin.names
+    columns: dict[str, Any] = {"variable": names}
     if effect := scores.pop("effect", None):
         parts = {"effect": effect.score, "low": effect.low, "high": effect.high}
         columns |= {name: scale * put(values) for name, values in parts.items()}
     columns |= {name: put(given.score) for name, given in scores.items()}
-    labels = np.full(len(rows.names), "constant", dtype=object)
-    labels[np.isin(rows.names, rows.left_out)] = "left out"
+    labels = np.where(np.isin(names, left_out), "left out", "constant").astype(object)
     labels[variables.origin.columns] = verdict.labels
-    probability = np.full(len(rows.names), np.nan)
+    probability = np.full(len(names), np.nan)
     probability[variables.origin.columns] = verdict.probability_noisy
     return pd.DataFrame(columns | {"probability_noisy": probability, "verdict": labels})
 

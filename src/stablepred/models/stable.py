@@ -204,10 +204,10 @@ class StableClassifier(ClassifierMixin, MetaEstimatorMixin, Screener):
         linear model with a penalty chosen on held-out rows, mixed with products of columns and a
         small boosting as far as held-out rows say.
     evidence : "auto", or a list of names and objects, default="auto"
-        The kinds of evidence; ``"auto"`` means all that apply: ``"explaining_away"``,
-        ``"invariance"`` (several environments) and ``"effect"``, the paper's weighted effect, which
-        decides only where no other kind applies or was asked for. An object is called with the
-        sample and the balancing weights (``stablepred.evidence.base``).
+        ``"auto"`` means all kinds that apply: ``"explaining_away"``, ``"invariance"`` (several
+        environments) and ``"effect"``, the paper's weighted effect, which decides only where no
+        other kind does. An object is called with the sample and the balancing weights
+        (``stablepred.evidence.base``).
     guard : bool, default=True
         Leave variables out only if that lowers the expected error. Without the guard, all
         variables that are called noisy are left out, provided that any is stable.
