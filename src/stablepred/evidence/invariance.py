@@ -80,7 +80,7 @@ def between_variance(q: FloatArray, precision: FloatArray) -> FloatArray:
 def _lean(slopes: FloatArray, errors: FloatArray, mean: FloatArray) -> FloatArray:
     """Probability of the larger spread, both being as likely beforehand."""
     stable, noisy = (
-        norm.logpdf(slopes, mean, np.sqrt(errors**2 + (share * mean) ** 2)).sum(axis=0)
+        np.sum(norm.logpdf(slopes, mean, np.sqrt(errors**2 + (share * mean) ** 2)), axis=0)
         for share in (SPREAD_STABLE, SPREAD_NOISY)
     )
     return np.asarray(expit(noisy - stable))

@@ -61,7 +61,8 @@ def judge(sample: Sample, w: Tensor, evidence: Iterable[Evidence]) -> Verdict:
     leanings = [one.leaning for one in given if one.leaning is not None]
     if leanings:
         first = next(one for one in given if one.leaning is not None)
-        leaning = expit(sum(logit(np.clip(one, 1e-9, 1 - 1e-9)) for one in leanings))
+        odds = [logit(np.clip(one, 1e-9, 1 - 1e-9)) for one in leanings]
+        leaning = np.asarray(expit(np.sum(odds, axis=0)))
         return Verdict(scores, first.stable & (leaning < STABLE), leaning, first.trust)
     first = next((one for one in given if one.stable.any()), given[0])
     return Verdict(scores, first.stable, _lean(first), first.trust)
@@ -104,7 +105,9 @@ def make_evidence(evidence: Any, seed: int, outcome: Outcome = BINARY) -> list[E
     if isinstance(evidence, str):
         evidence = list(known) if evidence == "auto" else [evidence]
     evidence = evidence if isinstance(evidence, Iterable) else [evidence]
-    kinds = [known.get(kind, kind) if isinstance(kind, str) else kind for kind in evidence]
+    kinds: list[Any] = [
+        known.get(kind, kind) if isinstance(kind, str) else kind for kind in evidence
+    ]
     for kind in kinds:
         if isinstance(kind, str) or not (callable(kind) and hasattr(kind, "name")):
             raise InputError(
