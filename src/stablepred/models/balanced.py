@@ -1,6 +1,5 @@
 """Balancing for other predictive methods: any estimator that takes ``sample_weight``."""
 
-from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -11,22 +10,16 @@ from sklearn.base import (
     MetaEstimatorMixin,
     RegressorMixin,
     clone,
-    is_classifier,
-    is_regressor,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
-from stablepred.heads.wrapped import fit_with_weights
+from stablepred.heads.wrapped import check_kind, find_weight_name, fit_weighted
 from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.balancer import GlobalBalancer
@@ -36,31 +29,11 @@ def _last_step(estimator: Any) -> Any:
     return _last_step(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
 
 
-def _name_of_weight(estimator: Any) -> str:
-    """How ``fit`` calls the sample weight; in a pipeline, that of the last step that takes it."""
-    if isinstance(estimator, Pipeline):
-        for name, step in reversed(estimator.steps):
-            with suppress(InputError):
-                return f"{name}__{_name_of_weight(step)}"
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise InputError(
-            f"{type(estimator).__name__} does not take sample_weight in fit, so the balancing "
-            "weights could not reach it. Choose an estimator that does."
-        )
-    return "sample_weight"
-
-
-def _fit_weighted(
-    estimator: Any, X: ArrayLike, y: ArrayLike, weight: FloatArray, params: dict[str, Any]
-) -> Any:
-    name = _name_of_weight(estimator)
-    return fit_with_weights(estimator, name, X, y, weight, **params)
-
-
-NO_BALANCER = (
-    "balancer must find weights of the rows, as GlobalBalancer or DGBRClassifier do, "
-    "but {} does not. Pass one of them, or a pipeline that ends in one."
-)
+def _no_balancer(kind: type) -> InputError:
+    return InputError(
+        "balancer must find weights of the rows, as GlobalBalancer or DGBRClassifier do, but "
+        f"{kind.__name__} does not. Pass one of them, or a pipeline that ends in one."
+    )
 
 
 def _inner_has(method: str) -> Any:
@@ -86,7 +59,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         """Fit the balancer on X, then the estimator under its weights.
 
         The inner estimator receives X as given and ``sample_weight`` times the balancing weights;
-        in a pipeline, these go to the last step that takes them, unless some step requests them.
+        in a pipeline, these go to the last step, unless some step requests them.
 
         Parameters
         ----------
@@ -106,30 +79,28 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         x, y = validate(self, X, y, ensure_min_samples=3, **options)
         count = check_sample_weight(sample_weight, x)
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
-        self.balancer_ = _fit_weighted(balancer, X, y, count, {})
+        self.balancer_ = fit_weighted(balancer, X, y, count)
         last = _last_step(self.balancer_)
-        w = getattr(last, "weights_", getattr(last, "sample_weight_", None))
-        if w is None:
-            raise InputError(NO_BALANCER.format(type(last).__name__))
-        self.sample_weight_ = w
+        self.sample_weight_ = getattr(last, "weights_", getattr(last, "sample_weight_", None))
+        if self.sample_weight_ is None:
+            raise _no_balancer(type(last))
         total = count * self.sample_weight_
-        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, routed)
+        self.estimator_ = fit_weighted(clone(self.estimator), X, y, total, **routed)
         return self
 
     def _check_parts(self) -> None:
         """Refuse, before any fit, an estimator or a balancer that cannot be one."""
-        _name_of_weight(self.estimator)
-        name = type(self.estimator).__name__
-        if is_classifier(self) and is_regressor(self.estimator):
-            raise InputError(f"{name} is a regressor; use BalancedRegressor, or pass a classifier.")
-        if is_regressor(self) and is_classifier(self.estimator):
+        if find_weight_name(self.estimator) is None:
             raise InputError(
-                f"{name} is a classifier; use BalancedClassifier, or pass a regressor."
+                f"{type(self.estimator).__name__} does not take sample_weight in fit, so the "
+                "balancing weights could not reach it. Choose an estimator that does."
             )
+        check_kind(self, "Balanced")
         last = _last_step(self.balancer)
-        known = type(last).__module__.startswith("sklearn.")  # nothing there finds weights
-        if last is not None and (known or not hasattr(last, "fit") or isinstance(last, type)):
-            raise InputError(NO_BALANCER.format(getattr(last, "__name__", type(last).__name__)))
+        kind = last if isinstance(last, type) else type(last)
+        known = kind.__module__.startswith("sklearn.")  # nothing there finds weights
+        if last is not None and (known or not hasattr(last, "fit") or kind is last):
+            raise _no_balancer(kind)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What ``fit`` takes itself, and what it passes on to the inner estimator."""
@@ -149,7 +120,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parts are fitted on the same columns."""
+        """The parts are fitted on the same columns."""
         if not values.is_fitted(self):
             return
         p, names = values.n_features(self), vars(self).get("feature_names_in_")
@@ -159,10 +130,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
             same = np.array_equal(names, part.get("feature_names_in_"))  # type: ignore[arg-type]
             if part.get("n_features_in_") != p or not same:
                 raise ValueError(f"{name} is not fitted on the {p} features of the model")
-        if not {"weights_", "sample_weight_"} & vars(self.balancer_).keys():
-            raise ValueError("balancer_ has no weights")
-        if not hasattr(self.estimator_, "classes_" if is_classifier(self) else "predict"):
-            raise ValueError("estimator_ must be fitted, and predict what the model does")
 
     def _check(self, X: ArrayLike) -> None:
         check_is_fitted(self)
@@ -175,7 +142,7 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
 
     Parameters
     ----------
-    estimator : classifier with ``sample_weight`` in ``fit``, or a pipeline with such a step
+    estimator : classifier with ``sample_weight`` in ``fit``, or a pipeline that ends in one
         Receives X as given, as the balancer does; missing values and text are for them to take,
         for example in pipelines that begin with a `TableEncoder`.
     balancer : GlobalBalancer, DGBRClassifier or the like, or a pipeline of them, default=None

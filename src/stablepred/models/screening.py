@@ -447,7 +447,7 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
     origin = Origin(
         names, numbers, sample.origin.index, sample.origin.present, sample.origin.n_rows
     )
-    return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[], shared=None)
+    return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[])
 
 
 def _judge(

@@ -38,10 +38,8 @@ class Outcome(Protocol):
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
         """For each stratum, the probability that a row with these scores belongs to it."""
 
-    # --- predicted means; of several classes, (n, k) ---
-
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        """The loss of each row where the outcome's mean is predicted, not a score."""
+        """The loss of each row where means are predicted, not scores; of k classes (n, k)."""
 
     def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
         """Squared error of each row."""

@@ -19,23 +19,18 @@ class Gaussian:
     bound = 1.0
 
     def losses(self, scores: Tensor, y: Tensor) -> Tensor:
-        """(y - score)^2 / 2 of each row."""
         return (scores - y) ** 2 / 2
 
     def slopes(self, scores: Tensor, y: Tensor) -> Tensor:
-        """Score minus y."""
         return scores - y
 
     def curvature(self, scores: Tensor, y: Tensor) -> Tensor:
-        """One."""
         return torch.ones_like(scores)
 
     def inverse_link(self, scores: Tensor) -> Tensor:
-        """The score itself."""
         return scores
 
     def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
-        """Mean squared residual."""
         return float(mass @ (scores - y) ** 2 / mass.sum())
 
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
@@ -43,7 +38,6 @@ class Gaussian:
         return torch.zeros_like(scores, dtype=torch.bool)
 
     def strata(self, y: Tensor) -> list[Tensor]:
-        """Rows between neighbouring quantiles of y."""
         index = torch.searchsorted(self._edges(y), y, right=True)
         masks = [index == k for k in range(STRATA)]
         return [mask for mask in masks if mask.any()]
@@ -56,11 +50,9 @@ class Gaussian:
         return list(ends[1:] - ends[:-1])
 
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        """The squared loss: a mean is a score."""
         return self.losses(means, y)
 
     def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
-        """(y - prediction)^2."""
         return (y - means) ** 2
 
     def _edges(self, y: Tensor) -> Tensor:
