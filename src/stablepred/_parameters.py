@@ -15,7 +15,6 @@ NO_SPLITS = "cv has no splits. Pass a number of folds of at least 2, a splitter 
 
 
 def check_parameters(estimator: Any) -> None:
-    """Check the parameters by this table, and by the ``rules`` of the estimator's class."""
     for name, rule in (RULES | getattr(type(estimator), "rules", {})).items():
         if name in vars(estimator):
             rule(name, vars(estimator)[name])

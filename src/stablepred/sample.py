@@ -37,8 +37,6 @@ BLOCK = 4096  # rows that are summed at once
 
 @dataclass(frozen=True)
 class Origin:
-    """The way back to the user's table."""
-
     names: list[str]  # of all columns
     columns: IntArray  # (p,) which of them the features are
     index: IntArray  # of the distinct row, for each row that is present
@@ -68,7 +66,6 @@ class Sample:
 
     @property
     def n_features(self) -> int:
-        """How many of the columns are features rather than products."""
         return self.x.shape[1] - len(self.pairs)
 
     @property
@@ -82,7 +79,6 @@ class Sample:
 
     @property
     def groups(self) -> IntArray:
-        """The variable of each feature."""
         groups, columns = self.origin.groups, self.origin.columns
         return columns if groups is None else groups[columns]
 
@@ -117,7 +113,6 @@ class Sample:
         return self.shards.total(partial)
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
-        """Several such sums, in one message where several processes hold the rows."""
         return self.shards.totals(*sums)
 
     # --- other samples ---
@@ -168,7 +163,6 @@ class Sample:
         return replace(part, **rows, pairs=pairs, environment=None, cluster=None)
 
     def against_rest(self, k: int) -> Self:
-        """The same rows with one class of the outcome against the others."""
         return replace(self, y=(self.y == k).double())
 
     # --- the way back ---
@@ -303,7 +297,6 @@ def group_rows(
 
 
 def _find_distinct(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    """The first index of each distinct row, and the distinct row of each row."""
     hashes = pd.util.hash_pandas_object(pd.DataFrame(rows), index=False).to_numpy()
     _, first, index = np.unique(hashes, return_index=True, return_inverse=True)
     if (rows[first[index]] != rows).any():  # two rows with one hash

@@ -55,8 +55,7 @@ def algorithm1(
         losses = row_losses_and_errors(sample, solution.head, network, settings.outcome)
         weights.lower(loss_of_weights(sample, settings.strengths, l_bal.loss, *losses))
         # beta: a weighted elastic-net regression on phi(X).
-        phi = embed(sample, network)
-        solution.head = fit_weighted_head(sample, weights.w, phi, settings, solution.head)
+        solution.head = update_head(sample, weights.w, network, settings, solution.head)
         # theta: everything that depends on the embedding.
         if network is not None and theta is not None:
             deep = cast(DeepBalance, balance)
@@ -72,8 +71,6 @@ def algorithm1(
 
 
 class _PreparedBalance:
-    """L_Bal at the current network; renew it whenever the network has changed or was restored."""
-
     def __init__(self, balance: Balance, sample: Sample, network: AutoEncoder | None) -> None:
         self._prepare = partial(balance.prepare, sample, network)
         self.renew()
@@ -89,24 +86,19 @@ class _PreparedBalance:
 
 
 def embed(sample: Sample, network: AutoEncoder | None) -> Tensor:
-    """phi(X): the embedding, or the features themselves."""
     return sample.features if network is None else network.encode(sample.x)
 
 
-def fit_weighted_head(
-    sample: Sample, w: Tensor, phi: Tensor, settings: Settings, start: Head
+def update_head(
+    sample: Sample,
+    w: Tensor,
+    network: AutoEncoder | None,
+    settings: Settings,
+    start: Head | None = None,
 ) -> Head:
-    """The update of beta."""
-    return fit_head(
-        sample,
-        phi.detach(),
-        sample.mass * w,
-        l2=settings.strengths.l2,
-        l1=settings.strengths.l1,
-        fit_intercept=settings.fit_intercept,
-        outcome=settings.outcome,
-        start=start,
-    )
+    phi, v, strengths = embed(sample, network).detach(), sample.mass * w, settings.strengths
+    options = {"fit_intercept": settings.fit_intercept, "outcome": settings.outcome, "start": start}
+    return fit_head(sample, phi, v, l2=strengths.l2, l1=strengths.l1, **options)
 
 
 def loss_of_network(
@@ -117,7 +109,6 @@ def loss_of_network(
     balance: DeepBalance,
     settings: Settings,
 ) -> Evaluate:
-    """L_mix as a function of theta alone, with its gradient."""
     strengths, n_encoder = settings.strengths, 2 * len(network.encoder)
     network_loss = NetworkLoss(sample, w, strengths, settings.outcome)
 
@@ -131,7 +122,7 @@ def loss_of_network(
         if strengths.balance > 0:
             value, slopes = value_and_gradients(balance_of, network.parameters()[:n_encoder])
             loss += strengths.balance * value
-            for gradient, slope in zip(gradients[:n_encoder], slopes, strict=True):
+            for gradient, slope in zip(gradients, slopes, strict=False):
                 gradient += strengths.balance * slope
         return loss, gradients
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from stablepred.core.algorithm1 import embed, fit_weighted_head
+from stablepred.core.algorithm1 import update_head
 from stablepred.core.descent import Block
-from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
 from stablepred.core.networks import AutoEncoder, value_and_gradients
 from stablepred.core.objective import NetworkLoss, all_terms
@@ -44,7 +43,6 @@ class FrozenWeights:
     network_bound: float | None = None
 
     def count_iterations(self, max_iter: int) -> int:
-        """Iterations before the weights are fixed."""
         return max(1, max_iter // 2) if self.after is None else min(self.after, max_iter)
 
 
@@ -73,11 +71,10 @@ def fit_under_fixed_weights(
         return free.rebuild(parameters).bound(matrix_bounds, frozen.bias_bound)
 
     network = bound_all(free.parameters())
-    phi = embed(sample, network)
-    result = replace(solution, w=w, network=network)
     # That the weights were stopped by then is the plan, not a failure to converge.
-    result.unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
-    result.head = fit_weighted_head(sample, w, phi, settings, zero_head(phi))
+    unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
+    head = update_head(sample, w, network, settings)
+    result = replace(solution, w=w, network=network, head=head, unfinished=unfinished)
 
     def evaluate() -> tuple[Tensor, Sequence[Tensor]]:
         loss, (*gradients, _, _) = network_loss(bound_all(free.parameters()), result.head)
@@ -91,8 +88,7 @@ def fit_under_fixed_weights(
     def update() -> float:
         block.lower(evaluate)
         network = bound_all(free.parameters())
-        phi = embed(sample, network)
-        result.head = fit_weighted_head(sample, w, phi, settings, result.head)
+        result.head = update_head(sample, w, network, settings, result.head)
         imbalance = balance.of_network(sample, w, network)
         terms = all_terms(sample, w, result.head, network, imbalance, settings.outcome)
         return result.record(terms, strengths)

@@ -20,8 +20,6 @@ from stablepred.exceptions import ShardError
 
 
 class Local:
-    """All rows are in this process."""
-
     rank, size = 0, 1
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
@@ -86,7 +84,6 @@ class Shards(Local):
         return tuple(part.view(whole.shape) for part, whole in zip(parts, sums, strict=True))
 
     def reduce(self, values: Tensor, operation: Any = dist.ReduceOp.SUM) -> Tensor:
-        """The sum (or the maximum) over all processes, the same on each of them."""
         message = values.detach().clone().to(self.device)
         self._send(dist.all_reduce, message, operation)
         return message.to(values.device)
@@ -125,7 +122,6 @@ _current: Local = LOCAL
 
 @contextmanager
 def row_shards(shards: Shards) -> Iterator[None]:
-    """Samples made while this lasts are shards of a larger table."""
     global _current
     _current = shards
     try:

@@ -36,7 +36,6 @@ class Wrapped:
     n_classes: int
 
     def predict(self, x: Tensor) -> Tensor:
-        """P(y = 1), the probabilities of several classes, or a number."""
         rows = x.cpu().numpy()
         if not self.n_classes:
             return torch.as_tensor(np.asarray(self.estimator.predict(rows), dtype=np.float64))
@@ -141,7 +140,6 @@ def check_estimator(model: Any, weighted: bool) -> None:
 
 
 def check_kind(model: Any, family: str) -> None:
-    """Refuse a classifier in a regressor, and a regressor in a classifier."""
     own, other = (get_tags(one).estimator_type for one in (model, model.estimator))
     if {own, other} == {"classifier", "regressor"}:
         raise InputError(

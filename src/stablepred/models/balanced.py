@@ -89,7 +89,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _check_parts(self) -> None:
-        """Refuse, before any fit, an estimator or a balancer that cannot be one."""
         if find_weight_name(self.estimator) is None:
             raise InputError(
                 f"{type(self.estimator).__name__} does not take sample_weight in fit, so the "
@@ -120,7 +119,6 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         return self.estimator_.predict(X)
 
     def check_stored(self) -> None:
-        """The parts are fitted on the same columns."""
         if not values.is_fitted(self):
             return
         p, names = values.n_features(self), vars(self).get("feature_names_in_")

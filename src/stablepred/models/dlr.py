@@ -60,7 +60,6 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
     hidden: Sequence[int] | None = None
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
-        """Encoder, then the head on its embedding; all weights are one."""
         network = start_network(self.hidden, sample, torch_generator(run.seed, "encoder", 0))
         solution = start_solution(sample)
         train_encoder(sample, network, run.settings, solution, recorded=EmbeddedBalance())

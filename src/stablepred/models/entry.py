@@ -37,17 +37,17 @@ from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
 from stablepred.tables.counting import PatternCounts
+from stablepred.tables.messages import listed
 
 
 def choose_device(device: str, size: int) -> torch.device:
-    """The device on which to fit a data matrix of ``size`` entries."""
     if device == "cuda" and not torch.cuda.is_available():
         raise InputError(
             "device='cuda' was requested, but torch finds no CUDA GPU. "
             "Set device='cpu' or device='auto'."
         )
     if device == "auto":
-        return torch.device("cuda" if size >= LARGE and torch.cuda.is_available() else "cpu")
+        device = "cuda" if size >= LARGE and torch.cuda.is_available() else "cpu"
     return torch.device(device)
 
 
@@ -81,8 +81,7 @@ def prepare_sample(
     The transformation becomes a fitted attribute of the estimator.
     """
     names = column_names(estimator, x.shape[1])
-    n_rows = int(current_shards().total(weight.sum() if counted else (weight > 0).sum()))
-    check_row_count(n_rows)
+    check_row_count(int(current_shards().total(weight.sum() if counted else (weight > 0).sum())))
     if estimator.dichotomize is None:
         check_size(x[weight > 0], names)
         estimator.standardizer_ = Standardizer().fit(x, sample_weight=weight)
@@ -93,12 +92,13 @@ def prepare_sample(
     device = choose_device(estimator.device, x.size)
     sample = make_sample(x, y, weight, names, counted=counted, device=device)
     active = set(sample.origin.columns)
-    if not active:
+    constant = [name for j, name in enumerate(names) if j not in active]
+    if len(constant) == len(names):
         raise InputError(
             f"all {len(names)} features are constant in the training rows, so there is nothing to "
             "learn from. Check the columns and the sample_weight."
         )
-    if constant := [name for j, name in enumerate(names) if j not in active]:
+    if constant:
         warn_user(
             "features that are constant in the training rows; effect and coefficient are set to 0: "
             + ", ".join(constant),
@@ -109,23 +109,19 @@ def prepare_sample(
     sample, names = sample.with_products(), sample.names
     every = combinations(range(len(names)), 2)
     if constant := [f"{names[a]}*{names[b]}" for a, b in every if (a, b) not in set(sample.pairs)]:
-        more = f" and {len(constant) - 10} more" if len(constant) > 10 else ""
         warn_user(
-            f"pairs that are constant in the data are not balanced: {', '.join(constant[:10])}"
-            f"{more}",
+            f"pairs that are constant in the data are not balanced: {listed(constant, 10)}",
             ConstantFeatureWarning,
         )
     return sample
 
 
 def transform_features(estimator: Any, x: FloatArray) -> FloatArray:
-    """The features as a fitted estimator uses them."""
     name = "standardizer_" if estimator.dichotomize is None else "dichotomizer_"
     return vars(estimator)[name].transform(x)
 
 
 def take_patterns(estimator: Any, patterns: PatternCounts) -> None:
-    """After a fit to counted rows, keep how many there were of each and how they were cut."""
     estimator.row_count_ = patterns.count
     if patterns.dichotomizer is not None:
         estimator.dichotomizer_ = patterns.dichotomizer
@@ -137,9 +133,7 @@ def check_parts(estimator: Any, weights: str = "weights_") -> None:
     if not values.is_fitted(estimator):
         return
     p, given = values.n_features(estimator), estimator.dichotomize
-    name, other = "standardizer_", "dichotomizer_"
-    if given is not None:
-        name, other = other, name
+    name, other = ["standardizer_", "dichotomizer_"][:: 1 if given is None else -1]
     if name not in vars(estimator) or other in vars(estimator):
         raise ValueError(f"{name}, and not {other}, must be present where dichotomize is {given!r}")
     if values.n_features(vars(estimator)[name]) != p:
@@ -151,26 +145,23 @@ def check_parts(estimator: Any, weights: str = "weights_") -> None:
 
 def report_balance(sample: Sample, w: torch.Tensor) -> BalanceReport:
     """Balance of the features, in the user's order."""
-    order = np.argsort(sample.origin.columns)
+    order, n_rows = np.argsort(sample.origin.columns), sample.origin.n_rows
     names = [sample.names[j] for j in order]
-    x = sample.features[:, order]
-    return balance_report(x, sample.mass, w, names, sample.origin.n_rows, sample.shards)
+    return balance_report(sample.features[:, order], sample.mass, w, names, n_rows, sample.shards)
 
 
 def encode_outcome(estimator: Any, labels: Any, weight: FloatArray) -> FloatArray:
     """The outcome as 0/1; sets ``classes_``, over all processes that hold rows."""
     check_classification_targets(labels)
-    present = column_or_1d(labels)[weight > 0]
-    shards = current_shards()
-    distinct = np.unique(present)
+    present, shards = column_or_1d(labels)[weight > 0], current_shards()
+    distinct, kind = np.unique(present), ""
     if shards is not LOCAL:
         everywhere = [np.array(other) for other in shards.exchange(distinct.tolist())]
         distinct = np.unique(np.concatenate(everywhere).astype(distinct.dtype))
+        kind = f"multiclass, with {distinct.tolist()[:5]} over all shards"
     estimator.classes_ = distinct
     if len(distinct) > 2:
-        kind = type_of_target(present, input_name="y")
-        if shards is not LOCAL:
-            kind = f"multiclass, with {distinct.tolist()[:5]} over all shards"
+        kind = kind or type_of_target(present, input_name="y")
         raise InputError(
             f"Only binary classification is supported. The type of the target is {kind}. "
             "StableClassifier takes several classes."
@@ -225,7 +216,6 @@ def start_at(estimator: Any, seed: int) -> torch.Generator | None:
 def start_network(
     hidden: Sequence[int] | None, sample: Sample, generator: torch.Generator
 ) -> AutoEncoder:
-    """The starting values of an auto-encoder."""
     width = max(2, sample.n_features // 2)
     widths = (width, width) if hidden is None else tuple(map(int, hidden))
     return AutoEncoder.random(sample.x.shape[1], widths, generator, sample.device)

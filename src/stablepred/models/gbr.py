@@ -136,7 +136,6 @@ class GBRClassifier(PaperClassifier):
         return cls(**PAPER | params)
 
     def _fit_stages(self, sample: Sample, run: Run) -> None:
-        """Weights, evidence, head."""
         balance = RawBalance()
         if self.solver != "sequential":
             solution = algorithm1(sample, None, balance, run.settings, start_at(self, run.seed))

@@ -40,7 +40,6 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find mean, standard deviation and range of every column."""
         shards = current_shards()
         x = validate(self, X)
         weight = check_sample_weight(sample_weight, x)
@@ -69,13 +68,11 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Numbers in standard deviations, at most three; 0/1 columns as they are."""
         check_is_fitted(self)
         x = np.clip(validate(self, X, reset=False), self.low_, self.high_)
         return np.asarray((x - self.means_) / self.scales_)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless what is transformed is at most three standard deviations."""
         if not is_fitted(self):
             return
         names = ("means_", "scales_", "low_", "high_")

@@ -33,8 +33,7 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
         )
     if hasattr(estimator, "weight_l2"):
         _warn_about_redundant_features(sample)
-        _warn_about_weights(estimator, solution)
-        _warn_about_erased_values(sample, solution.w)
+        _warn_about_weights(estimator, sample, solution)
     if solution.network is not None:
         spread = float(embedding_scale(sample, solution.network.encode(sample.x)).max())
         if spread < 1e-3:
@@ -47,15 +46,12 @@ def warn_about_fit(estimator: Any, sample: Sample, solution: Solution) -> None:
 
 
 def _warn_about_redundant_features(sample: Sample) -> None:
-    """Warn about features that equal another one, or its opposite, in every row."""
     if sample.shards is not LOCAL:
         return
     order = np.argsort(sample.origin.columns)
     names = np.array(sample.names)[order]
-    centred = (sample.features - sample.features.mean(0))[:, order]
-    products = np.abs((centred.T @ centred).cpu().numpy())
-    length = np.sqrt(np.diag(products))
-    first = (products > (1 - 1e-9) * np.outer(length, length)).argmax(axis=1)
+    alike = np.abs(np.corrcoef(sample.features[:, order].cpu().numpy(), rowvar=False)) > 1 - 1e-9
+    first = np.atleast_2d(alike).argmax(axis=1)
     copies = np.flatnonzero(first < np.arange(len(first)))
     if repeated := [f"{names[j]} (as {names[first[j]]})" for j in copies]:
         warn_user(
@@ -65,40 +61,45 @@ def _warn_about_redundant_features(sample: Sample) -> None:
         )
 
 
-def _warn_about_weights(estimator: Any, solution: Solution) -> None:
-    """Warn if the weights collapsed, met their floor, or did not move at all."""
-    report, floor = estimator.balance_report_, estimator.min_effective_share
-    share, message = report.effective_share, ""
-    mean = 1 - solution.history["weight_sum"][-1] ** 0.5
+def _warn_about_weights(estimator: Any, sample: Sample, solution: Solution) -> None:
+    """Warn if the weights collapsed, met their floor, did not move, or erased a value."""
+    report, found = estimator.balance_report_, []
+    share, mean = report.effective_share, 1 - solution.history["weight_sum"][-1] ** 0.5
+    if mean < LEAST_MEAN:
+        found.append(
+            f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
+            "weight_l2 (lambda 3) hardly limits their variance. Raise weight_sum (lambda "
+            "6) well above weight_l2, or lower weight_l2."
+        )
     if solution.floored:
-        message = (
-            f"the weights reached the floor on the effective sample size ({floor:.0%} of the rows) "
-            f"and were stopped there (share now {share:.1%}). Raise weight_l2 or lower balance, or "
-            "lower min_effective_share to allow a smaller one."
+        found.append(
+            "the weights reached the floor on the effective sample size "
+            f"({estimator.min_effective_share:.0%} of the rows) and were stopped there (share now "
+            f"{share:.1%}). Raise weight_l2 or lower balance, or lower min_effective_share to "
+            "allow a smaller one."
         )
     elif share < SMALL_SHARE:
-        message = (
+        found.append(
             f"the weights collapsed onto few rows: effective sample size {share:.1%} of the rows. "
             "Raise weight_l2 (lambda 3) or lower balance (lambda 1)."
         )
     elif share > 1 - 1e-8 and np.abs(report.before.to_numpy()).max() > 1e-6:
-        message = (
+        found.append(
             "all weights are equal, although the features are not balanced. Raise balance "
             "(lambda 1) or lower weight_l2 (lambda 3)."
         )
-    if mean < LEAST_MEAN:
-        warn_user(
-            f"the mean of the weights fell to {mean:.2g} before they were scaled to one, so that "
-            "weight_l2 (lambda 3) hardly limits their variance. Raise weight_sum (lambda "
-            "6) well above weight_l2, or lower weight_l2.",
-            exceptions.DegenerateWeightsWarning,
+    if erased := _find_erased_values(sample, solution.w):
+        found.append(
+            f"the weights leave the rows with {erased} less than {ERASED:.0%} of their original "
+            "share: overlap is violated there, and nothing can be compared. Raise weight_l2 "
+            "(lambda 3), or leave out such features (OverlapFilter)."
         )
-    if message:
+    for message in found:
         warn_user(message, exceptions.DegenerateWeightsWarning)
 
 
-def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
-    """Warn if hardly any weight is left on one value of a feature: that is not balance."""
+def _find_erased_values(sample: Sample, w: torch.Tensor) -> str:
+    """The values of 0/1 features on which hardly any weight is left: that is not balance."""
     is_bit = (sample.features.square() == sample.features).all(0)
     columns = sample.shards.smallest(is_bit.double()).bool()
     names = np.array(sample.names)[columns.cpu().numpy()]
@@ -106,11 +107,6 @@ def _warn_about_erased_values(sample: Sample, w: torch.Tensor) -> None:
     sides = torch.stack([1 - x, x])  # the rows where a feature is 0, and where it is 1
     left, before = sample.totals((mass * w) @ sides, mass @ sides)
     erased = np.argwhere((left < ERASED * before).T.cpu().numpy()).tolist()
-    if found := sorted((names[j], value) for j, value in erased):
-        listed = ", ".join(f"{name} = {value}" for name, value in found)
-        warn_user(
-            f"the weights leave the rows with {listed} less than {ERASED:.0%} of their original "
-            "share: overlap is violated there, and nothing can be compared. Raise weight_l2 "
-            "(lambda 3), or leave out such features (OverlapFilter).",
-            exceptions.DegenerateWeightsWarning,
-        )
+    return ", ".join(
+        f"{name} = {value}" for name, value in sorted((names[j], v) for j, v in erased)
+    )

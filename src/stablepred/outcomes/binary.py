@@ -17,8 +17,6 @@ LARGEST_SCORE = 30.0
 
 @storable
 class Binary:
-    """Logistic loss of a 0/1 outcome."""
-
     name = "binary"
     bound = 0.25
 

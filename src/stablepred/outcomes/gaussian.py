@@ -13,8 +13,6 @@ STRATA = 20
 
 @storable
 class Gaussian:
-    """Squared loss of a numeric outcome."""
-
     name = "gaussian"
     bound = 1.0
 
@@ -43,7 +41,6 @@ class Gaussian:
         return [mask for mask in masks if mask.any()]
 
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
-        """Probability of each stratum under normal noise around the scores."""
         edges = torch.unique(self._edges(y))
         below = torch.special.ndtr((edges[:, None] - scores) / max(dispersion, 1e-12) ** 0.5)
         ends = torch.cat([torch.zeros_like(below[:1]), below, torch.ones_like(below[:1])])

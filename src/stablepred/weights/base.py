@@ -10,8 +10,6 @@ from stablepred.sample import Sample
 
 
 class Balance(Protocol):
-    """A kind of balancing loss."""
-
     def prepare(self, sample: Sample, network: AutoEncoder | None) -> ValueAndGradient:
         """Return the loss as a function of the total row weights v, with its gradient in v.
 

@@ -31,11 +31,7 @@ BLOCK = 1 << 15
 
 
 class RawBalance:
-    """The loss above."""
-
     def prepare(self, sample: Sample, network: AutoEncoder | None = None) -> ValueAndGradient:
-        """The loss over the sample's rows."""
-
         def loss(v: Tensor) -> tuple[Tensor, Tensor]:
             return balance_and_gradient(sample.x, v, sample.shared, sample.shards)
 
@@ -90,5 +86,4 @@ def balance_and_gradient(
 
 
 def _blocks(rows: Tensor) -> Sequence[Tensor]:
-    """The rows in blocks; on a GPU, all at once."""
     return (rows,) if rows.is_cuda else rows.split(BLOCK)
