@@ -69,9 +69,9 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
 def _advise(X: Any, error: Exception) -> str:
     """What to say about columns that are no numbers of a float; nothing about other errors."""
     if isinstance(error, OverflowError):
-        found = pd.DataFrame(X if hasattr(X, "columns") else np.asarray(X, dtype=object))
-        large = found.map(lambda v: isinstance(v, int) and abs(v) > sys.float_info.max).any()
-        return str(overflow_error(found.columns[large]))
+        cells = pd.DataFrame(X)
+        large = cells.map(lambda v: isinstance(v, int) and abs(v) > sys.float_info.max).any()
+        return str(overflow_error(cells.columns[large]))
     columns = {name: np.asarray(X[name]) for name in getattr(X, "columns", ())}
     dates = [repr(name) for name, column in columns.items() if column.dtype.kind in "mM"]
     if dates:

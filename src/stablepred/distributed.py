@@ -53,15 +53,11 @@ def fit_shard(
     timeout : float, default=600.0
         Seconds in which the slowest process must do its part of one evaluation.
 
-    Returns
-    -------
-    estimator
-
     Raises
     ------
     InputError
-        On every process, where the estimator is not one of these, a shard has no rows or rows
-        that cannot be used, or the shards differ in their columns or parameters.
+        On every process, where the estimator is not one of these, or the shards hold what cannot
+        be used or differ in their columns or parameters.
     ShardError
         On the processes that are left, when one has failed or does not answer.
     """
@@ -125,10 +121,6 @@ def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
-    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise InputError(
-            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
-        )
     probe = type(estimator)()
     validate(probe, X, *[y] * hasattr(estimator, "predict"), ensure_min_samples=3)
     given = [f"{k}={v!r}" for k, v in estimator.get_params().items() if k != "random_state"]

@@ -30,11 +30,9 @@ class FrozenWeights:
         Iterations of the weights; None takes half of ``max_iter``.
     reduced : bool, default=False
         Whether to fit RFWDGBR.
-    bias_bound : float or None, default=None
-        Bound on ||b^(k)||_2 of each layer of the encoder.
-    network_bound : float or None, default=None
-        Bound on ||A^(k)||_F^2 with ``reduced``; None takes each layer's own value at the moment
-        the weights are fixed.
+    bias_bound, network_bound : float or None, default=None
+        Bounds on ||b^(k)||_2 of each layer of the encoder and, with ``reduced``, on ||A^(k)||_F^2;
+        for the latter, None takes each layer's own value at the moment the weights are fixed.
     """
 
     after: int | None = None

@@ -59,18 +59,8 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         """Fit the balancer on X, then the estimator under its weights.
 
         The inner estimator receives X as given and ``sample_weight`` times the balancing weights;
-        in a pipeline, these go to the last step, unless some step requests them.
-
-        Parameters
-        ----------
-        X, y, sample_weight : array-like
-            Features, outcome, and weights of the rows.
-        **params
-            What the inner estimator requests besides, by scikit-learn's metadata routing.
-
-        Returns
-        -------
-        self
+        in a pipeline, these go to the last step, unless some step requests them. ``params`` are
+        what it requests besides, by scikit-learn's metadata routing.
         """
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
         self._check_parts()

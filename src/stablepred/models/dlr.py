@@ -36,11 +36,8 @@ class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClas
     network_l2 : float, default=3e-4
         Penalty on the network's matrices (lambda 7).
     hidden : sequence of int or None, default=None
-        Widths of the encoder's layers; None means two layers, each half as wide as the number of
-        features.
-    fit_intercept : bool, default=True
-        Whether the head has an intercept.
-    random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
+        Widths of the encoder's layers; None: two, each half as wide as the number of features.
+    fit_intercept, random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`.
 
     Attributes
