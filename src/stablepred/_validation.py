@@ -71,7 +71,7 @@ def _advise(X: Any, error: Exception) -> str:
     if isinstance(error, OverflowError):
         cells = pd.DataFrame(X)
         large = cells.map(lambda v: isinstance(v, int) and abs(v) > sys.float_info.max).any()
-        return str(overflow_error(cells.columns[large]))
+        return str(overflow_error(list(cells.columns[large])))
     columns = {name: np.asarray(X[name]) for name in getattr(X, "columns", ())}
     dates = [repr(name) for name, column in columns.items() if column.dtype.kind in "mM"]
     if dates:

@@ -70,8 +70,11 @@ class Sample:
 
     @property
     def features(self) -> Tensor:
-        """The features alone: what a head without an encoder sees."""
         return self.x[:, : self.n_features]
+
+    @property
+    def every_feature(self) -> Tensor:
+        return torch.ones(self.n_features, dtype=torch.bool, device=self.device)
 
     @property
     def names(self) -> list[str]:
@@ -109,7 +112,6 @@ class Sample:
     # --- sums over rows ---
 
     def total(self, partial: Any) -> Any:
-        """The sum over all rows, from the sum over the rows of this process."""
         return self.shards.total(partial)
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
@@ -129,22 +131,12 @@ class Sample:
     def take(self, share: Tensor) -> Self:
         """A fold: a share of each row, with the mass scaled to sum to one."""
         rows = share > 0
-        mass = self.mass[rows] * share[rows]
-        environment, cluster = (
-            None if mark is None else mark[rows] for mark in (self.environment, self.cluster)
-        )
-        return replace(
-            self,
-            x=self.x[rows],
-            y=self.y[rows],
-            mass=mass / self.total(mass.sum()),
-            copies=self.copies[rows] * share[rows],
-            environment=environment,
-            cluster=cluster,
-        )
+        names = ("x", "y", "mass", "copies", "environment", "cluster")
+        held = {name: given[rows] for name in names if (given := getattr(self, name)) is not None}
+        mass, copies = held["mass"] * share[rows], held["copies"] * share[rows]
+        return replace(self, **held | {"mass": mass / self.total(mass.sum()), "copies": copies})
 
     def restrict(self, features: BoolArray) -> Self:
-        """The same rows with only some of the features; without products."""
         origin = replace(self.origin, columns=self.origin.columns[features])
         x = self.features[:, torch.as_tensor(features, device=self.device)]
         return replace(self, x=x, origin=origin, pairs=[])
@@ -152,15 +144,13 @@ class Sample:
     def select(self, used: Tensor, v: Tensor) -> Self:
         """Only some of the features, so that fewer rows are distinct; ``v`` is the rows' mass."""
         part, number = self.restrict(used.cpu().numpy()), torch.cumsum(used.long(), 0) - 1
-        x, y, v, copies = (a.cpu().numpy() for a in (part.x, self.y, v, self.copies))
-        first, mass, index = group_rows(x, y, v, self.shards)
-        x, y, mass, copies = (
-            torch.as_tensor(a).to(self.device)
-            for a in (x[first], y[first], mass, np.bincount(index, copies))
-        )
+        x, y, weight, copies = (a.cpu().numpy() for a in (part.x, self.y, v, self.copies))
+        first, mass, index = group_rows(x, y, weight, self.shards)
+        columns = {"x": x[first], "y": y[first], "mass": mass, "copies": np.bincount(index, copies)}
+        rows = {name: torch.as_tensor(a).to(self.device) for name, a in columns.items()}
         pairs = [(int(number[a]), int(number[b])) for a, b in self.pairs if used[a] and used[b]]
-        rows = {"x": add_products(x, pairs), "y": y, "mass": mass, "copies": copies}
-        return replace(part, **rows, pairs=pairs, environment=None, cluster=None)
+        part = replace(part, **rows, pairs=pairs, environment=None, cluster=None)
+        return replace(part, x=add_products(part.x, pairs))
 
     def against_rest(self, k: int) -> Self:
         return replace(self, y=(self.y == k).double())
@@ -212,26 +202,21 @@ def make_sample(
     present = weight > 0
     n_rows = int(shards.total(weight.sum() if counted else present.sum()))
     x, y, weight = x[present], y[present], weight[present]
-    environment, cluster = (
-        None if mark is None else mark[present] for mark in (environment, cluster)
-    )
+    marks = {"environment": environment, "cluster": cluster}
+    marks = {name: mark[present] for name, mark in marks.items() if mark is not None}
     varies = shards.smallest(x.min(axis=0)) != shards.largest(x.max(axis=0))
     active = np.flatnonzero(varies)
     columns = active[_order_columns(x[:, active], y, weight, shards)]
     x = x[:, columns]
-    marks = [mark for mark in (environment, cluster) if mark is not None]
-    rows, mass, index = group_rows(x, y, weight, shards, marks)
+    rows, mass, index = group_rows(x, y, weight, shards, list(marks.values()))
     copies = np.bincount(index, weight if counted else count_rows(weight, shards))
     origin = Origin(names, columns, index, present, n_rows, groups)
     x_, y_, mass_, copies_ = (
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
     )
-    marked = [
-        None if mark is None else torch.as_tensor(mark[rows], device=device)
-        for mark in (environment, cluster)
-    ]
-    return Sample(x_, y_, mass_, copies_, origin, [], shards, *marked)
+    held = {name: torch.as_tensor(mark[rows], device=device) for name, mark in marks.items()}
+    return Sample(x_, y_, mass_, copies_, origin, [], shards, **held)
 
 
 def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:

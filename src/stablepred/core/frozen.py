@@ -8,6 +8,7 @@ from torch import Tensor
 
 from stablepred.core.algorithm1 import update_head
 from stablepred.core.descent import Block
+from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
 from stablepred.core.networks import AutoEncoder, value_and_gradients
 from stablepred.core.objective import NetworkLoss, all_terms
@@ -41,6 +42,7 @@ class FrozenWeights:
     network_bound: float | None = None
 
     def count_iterations(self, max_iter: int) -> int:
+        """Iterations before the weights are fixed."""
         return max(1, max_iter // 2) if self.after is None else min(self.after, max_iter)
 
 
@@ -71,8 +73,9 @@ def fit_under_fixed_weights(
     network = bound_all(free.parameters())
     # That the weights were stopped by then is the plan, not a failure to converge.
     unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
-    head = update_head(sample, w, network, settings)
+    head = zero_head(network.encode(sample.x))
     result = replace(solution, w=w, network=network, head=head, unfinished=unfinished)
+    update_head(sample, result, settings)
 
     def evaluate() -> tuple[Tensor, Sequence[Tensor]]:
         loss, (*gradients, _, _) = network_loss(bound_all(free.parameters()), result.head)
@@ -85,12 +88,12 @@ def fit_under_fixed_weights(
 
     def update() -> float:
         block.lower(evaluate)
-        network = bound_all(free.parameters())
-        result.head = update_head(sample, w, network, settings, result.head)
+        result.network = network = bound_all(free.parameters())
+        update_head(sample, result, settings)
         imbalance = balance.of_network(sample, w, network)
         terms = all_terms(sample, w, result.head, network, imbalance, settings.outcome)
         return result.record(terms, strengths)
 
     repeat("fixed weights", update, result, settings, [block])
-    result.network = bound_all(free.parameters())
+    result.network = bound_all(free.parameters())  # also where it was restored
     return result

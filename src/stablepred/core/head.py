@@ -53,7 +53,6 @@ class HeadProblem:
         return head.beta @ self.z + head.intercept
 
     def value(self, head: Head) -> Tensor:
-        """L_Pre + lambda_4 ||beta||^2 + lambda_5 ||beta||_1."""
         penalty = self.l2 * (head.beta @ head.beta) + self.l1 * head.beta.abs().sum()
         losses = self.outcome.losses(self.scores(head), self.sample.y)
         return self.sample.total(self.v @ losses) + penalty

@@ -31,8 +31,6 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve: strengths, guards and stopping."""
-
     strengths: Strengths
     fit_intercept: bool = True
     least_share: float = 0.0
@@ -45,8 +43,6 @@ class Settings:
 
 @dataclass
 class Solution:
-    """Where a solver stands, and how it got there."""
-
     w: Tensor  # (m,)
     head: Head
     network: AutoEncoder | None = None

@@ -66,7 +66,6 @@ class AutoEncoder:
         return AutoEncoder([(wide, bias), *encoder], [*decoder, (rows, offsets)])
 
     def narrow(self, inputs: Tensor) -> "AutoEncoder":
-        """The reverse of ``widen``: the network of some of its inputs."""
         (first, bias), *encoder = self.encoder
         *decoder, (last, offset) = self.decoder
         narrow, last_layer = (first[:, inputs], bias), (last[inputs], offset[inputs])

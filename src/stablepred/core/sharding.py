@@ -30,7 +30,6 @@ class Local:
         return self.totals(partial)[0]
 
     def largest(self, values: Any) -> Any:
-        """Maxima over the rows at hand -> maxima over all rows."""
         return values
 
     def smallest(self, values: Any) -> Any:
@@ -78,7 +77,6 @@ class Shards(Local):
         return [json.loads(bytes(part.cpu().numpy())) for part in texts]
 
     def add_up(self, sums: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """Sums over all processes, in one message."""
         message = self.reduce(torch.cat([part.reshape(-1) for part in sums]))
         parts = message.split([part.numel() for part in sums])
         return tuple(part.view(whole.shape) for part, whole in zip(parts, sums, strict=True))

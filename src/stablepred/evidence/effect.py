@@ -39,7 +39,6 @@ class WeightedEffect:
     name: ClassVar[str] = "effect"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores:
-        """Effects with the 2.5 % and 97.5 % quantiles of their draws."""
         shards, x, y = sample.shards, sample.features, sample.y
         rng = numpy_generator(self.seed, "bootstrap", *[shards.rank] * (shards.size > 1))
         effect = weighted_effects(x, y, (sample.copies * w)[None, :], shards)[0]

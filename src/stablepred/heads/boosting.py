@@ -21,8 +21,6 @@ MOST_TIMES = 100  # that a row is repeated
 
 @dataclass(frozen=True)
 class Boosting:
-    """Few small trees at a low rate; its path has one step."""
-
     outcome: Outcome
     trees: int = 60
     leaves: int = 6

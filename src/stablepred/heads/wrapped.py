@@ -78,7 +78,6 @@ def _fit(estimator: Any, classes: np.ndarray | None, seed: int, sample: Sample) 
 
 
 def fit_on_rows(model: Any, rows: Any, columns: np.ndarray) -> Any:
-    """The estimator on the user's rows, under the sample weights if it takes them."""
     x, present = rows.x[:, columns], rows.weight > 0  # rows of weight zero are absent
     if hasattr(model, "feature_names_in_"):
         x = pd.DataFrame(x, columns=model.encoder_.get_feature_names_out()[columns])
@@ -116,7 +115,6 @@ def fit_weighted(estimator: Any, x: Any, y: Any, weight: FloatArray, **params: A
 
 
 def check_estimator(model: Any, weighted: bool) -> None:
-    """Refuse an estimator that cannot be compared on held-out rows."""
     if model.estimator is None:
         return
     name = type(model.estimator).__name__

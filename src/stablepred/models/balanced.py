@@ -41,8 +41,6 @@ def _inner_has(method: str) -> Any:
 
 
 class _Balanced(MetaEstimatorMixin, BaseEstimator):
-    """Fit a balancer, then the inner estimator under its weights."""
-
     estimator_: BaseEstimator
     balancer_: BaseEstimator
     sample_weight_: FloatArray
@@ -71,11 +69,11 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
         self.balancer_ = fit_weighted(balancer, X, y, count)
         last = _last_step(self.balancer_)
-        self.sample_weight_ = getattr(last, "weights_", getattr(last, "sample_weight_", None))
-        if self.sample_weight_ is None:
+        w = getattr(last, "weights_", getattr(last, "sample_weight_", None))
+        if w is None:
             raise _no_balancer(type(last))
-        total = count * self.sample_weight_
-        self.estimator_ = fit_weighted(clone(self.estimator), X, y, total, **routed)
+        self.sample_weight_ = w
+        self.estimator_ = fit_weighted(clone(self.estimator), X, y, count * w, **routed)
         return self
 
     def _check_parts(self) -> None:
@@ -105,8 +103,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions of the inner estimator."""
-        self._check(X)
-        return self.estimator_.predict(X)
+        return self._ask("predict", X)
 
     def check_stored(self) -> None:
         if not values.is_fitted(self):
@@ -119,9 +116,10 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
             if part.get("n_features_in_") != p or not same:
                 raise ValueError(f"{name} is not fitted on the {p} features of the model")
 
-    def _check(self, X: ArrayLike) -> None:
+    def _ask(self, method: str, X: ArrayLike) -> Any:
         check_is_fitted(self)
         validate_data(self, X, dtype=None, reset=False, ensure_all_finite=False)
+        return getattr(self.estimator_, method)(X)
 
 
 @storable
@@ -165,14 +163,12 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the inner estimator."""
-        self._check(X)
-        return self.estimator_.predict_proba(X)
+        return self._ask("predict_proba", X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Decision function of the inner estimator."""
-        self._check(X)
-        return self.estimator_.decision_function(X)
+        return self._ask("decision_function", X)
 
 
 @storable
@@ -181,12 +177,4 @@ class BalancedRegressor(RegressorMixin, _Balanced):
 
     Parameters and attributes as in :class:`BalancedClassifier`. The outcome may be any number; the
     balancer must not require a binary one.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from stablepred import BalancedRegressor
-    >>> X = [[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1]]
-    >>> BalancedRegressor(LinearRegression()).fit(X, [0, 0, 1, 2, 3, 3]).predict([[1, 1]]).round(2)
-    array([3.])
     """

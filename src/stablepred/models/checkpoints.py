@@ -112,7 +112,6 @@ class FileCheckpoint(Checkpoint):
         self._done.append(self._loop(state))
 
     def _loop(self, state: Callable[[], State]) -> dict[str, Any]:
-        """A loop as a file can hold it, copied so that the fit cannot change it."""
         arrays = _convert(state(), torch.Tensor, lambda tensor: tensor.cpu().numpy().copy())
         return {"stage": self._stage, "state": arrays}
 

@@ -24,18 +24,11 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Values are clipped to the training range and to three standard deviations: no linear model
     extrapolates, and no balancing weights gain by moving into the tails. Two values become 0 and 1,
     the larger one 1.
-
-    Attributes
-    ----------
-    means_, scales_ : ndarray of shape (n_features_in_,)
-        What is subtracted, and what that is divided by; 0 and 1 for a 0/1 column.
-    low_, high_ : ndarray of shape (n_features_in_,)
-        The range to which values are clipped before.
     """
 
-    means_: FloatArray
-    scales_: FloatArray
-    low_: FloatArray
+    means_: FloatArray  # what is subtracted; 0 for a 0/1 column
+    scales_: FloatArray  # what that is divided by; 1 for a 0/1 column
+    low_: FloatArray  # the range to which values are clipped before
     high_: FloatArray
 
     @atomic

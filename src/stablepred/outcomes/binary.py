@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from stablepred.io.save import storable
+from stablepred.outcomes.base import Outcome
 
 # Probabilities are kept this far from 0 and 1 before a logarithm.
 CLIP = 1e-7
@@ -16,7 +17,7 @@ LARGEST_SCORE = 30.0
 
 
 @storable
-class Binary:
+class Binary(Outcome):
     name = "binary"
     bound = 0.25
 
@@ -35,10 +36,6 @@ class Binary:
     def inverse_link(self, scores: Tensor) -> Tensor:
         return torch.sigmoid(scores)
 
-    def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
-        """One: the variance of y is P(y = 1) P(y = 0)."""
-        return 1.0
-
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
         return (2 * y - 1) * scores > LARGEST_SCORE
 
@@ -51,9 +48,6 @@ class Binary:
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
         p = means.clamp(CLIP, 1 - CLIP)
         return -torch.where(y > 0.5, p, 1 - p).log()
-
-    def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
-        return (y - means) ** 2
 
 
 BINARY = Binary()

@@ -7,12 +7,13 @@ import torch
 from torch import Tensor
 
 from stablepred.io.save import storable
+from stablepred.outcomes.base import Outcome
 
 STRATA = 20
 
 
 @storable
-class Gaussian:
+class Gaussian(Outcome):
     name = "gaussian"
     bound = 1.0
 
@@ -41,16 +42,11 @@ class Gaussian:
         return [mask for mask in masks if mask.any()]
 
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
+        """Under normal noise around the scores."""
         edges = torch.unique(self._edges(y))
         below = torch.special.ndtr((edges[:, None] - scores) / max(dispersion, 1e-12) ** 0.5)
         ends = torch.cat([torch.zeros_like(below[:1]), below, torch.ones_like(below[:1])])
         return list(ends[1:] - ends[:-1])
-
-    def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        return self.losses(means, y)
-
-    def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
-        return (y - means) ** 2
 
     def _edges(self, y: Tensor) -> Tensor:
         ranks = torch.arange(1, STRATA, device=y.device) * len(y) // STRATA

@@ -18,7 +18,5 @@ class Balance(Protocol):
 
 
 class DeepBalance(Balance, Protocol):
-    """A kind of balancing loss that an encoder can also be trained on."""
-
     def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
         """The loss at fixed weights, differentiable in the network's parameters."""

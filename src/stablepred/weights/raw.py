@@ -17,6 +17,7 @@ are zeroed together with j.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -32,10 +33,7 @@ BLOCK = 1 << 15
 
 class RawBalance:
     def prepare(self, sample: Sample, network: AutoEncoder | None = None) -> ValueAndGradient:
-        def loss(v: Tensor) -> tuple[Tensor, Tensor]:
-            return balance_and_gradient(sample.x, v, sample.shared, sample.shards)
-
-        return loss
+        return partial(balance_and_gradient, sample.x, shared=sample.shared, shards=sample.shards)
 
 
 def vary(variance: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
