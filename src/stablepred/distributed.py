@@ -19,8 +19,7 @@ from stablepred._validation import column_names, validate
 from stablepred.core.sharding import Shards, row_shards
 from stablepred.exceptions import InputError, ShardError
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.dgbr import DGBRClassifier
-from stablepred.models.dlr import DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 
 __all__ = ["fit_shard"]
@@ -61,8 +60,6 @@ def fit_shard(
     ShardError
         On the processes that are left, when one has failed or does not answer.
     """
-    if not dist.is_available():
-        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
     limit = timedelta(seconds=timeout)
     if not dist.is_initialized():  # start it from what torchrun has set
         if "RANK" not in os.environ:

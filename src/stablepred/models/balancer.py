@@ -12,20 +12,20 @@ from sklearn.base import BaseEstimator
 from stablepred._parameters import check_parameters
 from stablepred._random import RandomState
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
+from stablepred.core.resources import threads_for
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.io.save import save_method, storable
 from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
     check_parts,
-    limit_resources,
     make_settings,
     prepare_sample,
     report_balance,
     take_patterns,
+    warn_about_fit,
 )
 from stablepred.models.standardizer import Standardizer
-from stablepred.models.warnings import warn_about_fit
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables.counting import count_patterns
 from stablepred.weights.raw import RawBalance
@@ -109,7 +109,7 @@ class GlobalBalancer(BaseEstimator):
         return self
 
     def _fit_rows(self, x: FloatArray, weight: FloatArray, *, counted: bool) -> None:
-        with limit_resources(x.size):
+        with threads_for(x.size):
             sample = prepare_sample(self, x, np.zeros(len(x)), weight, counted=counted)
             solution = start_solution(sample)
             with follow_fit(self, sample, make_settings(self, balance=1.0), 0) as (settings, _):

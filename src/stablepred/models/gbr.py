@@ -3,16 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import torch
-
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.choice import Recipe
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import keeps_solver_head, start_at
+from stablepred.models.entry import keeps_solver_head
 from stablepred.models.paper import PaperClassifier, Run
-from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
 
 
@@ -129,25 +126,23 @@ class GBRClassifier(PaperClassifier):
         """
         return cls(**PAPER | params)
 
-    def _fit_stages(self, sample: Sample, run: Run) -> None:
-        balance = RawBalance()
+    def _fit_stages(self, run: Run) -> None:
+        sample, balance = run.sample, RawBalance()
         if self.solver != "sequential":
-            solution = algorithm1(sample, None, balance, run.settings, start_at(self, run.seed))
+            solution = algorithm1(sample, None, balance, run.settings, run.start)
         else:
             solution = start_solution(sample)
             learn_weights(sample, balance, None, run.settings, solution)
-        self._judge(sample, solution, run.seed)
+        self._judge(run, solution)
         if keeps_solver_head(self):
             predictor = self._keep_head(solution)
         else:
-            every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
-            heads = LinearHeads(run.settings, every)
+            heads = LinearHeads(run.settings, sample.every_feature)
             recipe = Recipe(0.0, refit=False, only_stable=False)
-            noisy = self._find_weakest(sample, solution.w, run.seed, heads, recipe)
+            noisy = self._find_weakest(run, solution.w, heads, recipe)
             heads = replace(heads, stable=~noisy)
             recipes = list(heads.recipes(sample, solution.w, self.l1, self.refit))
-            families = {"features": (heads, recipes)}
-            predictor = self._choose_head(sample, solution, run, families, noisy)
+            predictor = self._choose_head(run, solution, {"features": (heads, recipes)}, noisy)
         self._finish(sample, solution, predictor)
 
 
