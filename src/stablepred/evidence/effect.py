@@ -84,7 +84,7 @@ class EffectOfVariables:
 
 
 def weighted_effects(x: Any, y: Any, v: Any, shards: Local = LOCAL) -> FloatArray:
-    """Weighted slopes of y on each x_j: (draws, p), from arrays or from tensors on any device.
+    """Weighted slopes of y on each x_j: (draws, p); of arrays or tensors.
 
     ``v`` (draws, n) are total row weights. The effect is zero where x_j does not vary under them.
     """

@@ -85,8 +85,7 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         check_kind(self, "Balanced")
         last = _last_step(self.balancer)
         kind = last if isinstance(last, type) else type(last)
-        known = kind.__module__.startswith("sklearn.")  # nothing there finds weights
-        if last is not None and (known or not hasattr(last, "fit") or kind is last):
+        if last is not None and (kind is last or not hasattr(last, "fit")):
             raise _no_balancer(kind)
 
     def get_metadata_routing(self) -> MetadataRouter:
