@@ -92,7 +92,7 @@ class Sample:
         if not self.pairs and len(set(groups)) == len(groups):
             return None
         variables = [{one} for one in groups] + [{groups[a], groups[b]} for a, b in self.pairs]
-        has = np.array([[one in own for one in set(groups)] for own in variables], dtype=int)
+        has = np.array([[one in own for one in set(groups)] for own in variables], dtype=float)
         return torch.as_tensor(has @ has.T > 0, device=self.device)
 
     @cached_property
@@ -282,7 +282,8 @@ def group_rows(
 
 
 def _find_distinct(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    hashes = pd.util.hash_pandas_object(pd.DataFrame(rows), index=False).to_numpy()
+    by_column = pd.DataFrame(np.asfortranarray(rows))
+    hashes = pd.util.hash_pandas_object(by_column, index=False).to_numpy()
     _, first, index = np.unique(hashes, return_index=True, return_inverse=True)
     if (rows[first[index]] != rows).any():  # two rows with one hash
         _, first, index = np.unique(rows, axis=0, return_index=True, return_inverse=True)

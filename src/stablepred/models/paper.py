@@ -272,12 +272,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if self.head_ == "features":
             return np.asarray(self.coef_[0] != 0)
-        used = np.zeros(self.n_features_in_, dtype=bool)
-        for (first, _), *_ in self.encoders_:
-            seen = (first != 0).any(axis=0)
-            used |= seen[: self.n_features_in_]
-            for (a, b), both in zip(self.pairs_, seen[self.n_features_in_ :], strict=True):
-                used[[a, b]] |= both
+        seen = (self.encoders_[0][0][0] != 0).any(axis=0)
+        used, products = np.split(seen, [self.n_features_in_])
+        pairs = [pair for pair, both in zip(self.pairs_, products, strict=True) if both]
+        used[np.array(pairs, dtype=int).ravel()] = True
         return used
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
