@@ -132,7 +132,9 @@ class Sample:
         """A fold: a share of each row, with the mass scaled to sum to one."""
         rows = share > 0
         names = ("x", "y", "mass", "copies", "environment", "cluster")
-        held = {name: given[rows] for name in names if (given := getattr(self, name)) is not None}
+        held: dict[str, Any] = {
+            name: given[rows] for name in names if (given := getattr(self, name)) is not None
+        }
         mass, copies = held["mass"] * share[rows], held["copies"] * share[rows]
         return replace(self, **held | {"mass": mass / self.total(mass.sum()), "copies": copies})
 
@@ -147,7 +149,7 @@ class Sample:
         x, y, weight, copies = (a.cpu().numpy() for a in (part.x, self.y, v, self.copies))
         first, mass, index = group_rows(x, y, weight, self.shards)
         columns = {"x": x[first], "y": y[first], "mass": mass, "copies": np.bincount(index, copies)}
-        rows = {name: torch.as_tensor(a).to(self.device) for name, a in columns.items()}
+        rows: dict[str, Any] = {k: torch.as_tensor(a).to(self.device) for k, a in columns.items()}
         pairs = [(int(number[a]), int(number[b])) for a, b in self.pairs if used[a] and used[b]]
         part = replace(part, **rows, pairs=pairs, environment=None, cluster=None)
         return replace(part, x=add_products(part.x, pairs))
@@ -202,8 +204,8 @@ def make_sample(
     present = weight > 0
     n_rows = int(shards.total(weight.sum() if counted else present.sum()))
     x, y, weight = x[present], y[present], weight[present]
-    marks = {"environment": environment, "cluster": cluster}
-    marks = {name: mark[present] for name, mark in marks.items() if mark is not None}
+    given = {"environment": environment, "cluster": cluster}
+    marks = {name: mark[present] for name, mark in given.items() if mark is not None}
     varies = shards.smallest(x.min(axis=0)) != shards.largest(x.max(axis=0))
     active = np.flatnonzero(varies)
     columns = active[_order_columns(x[:, active], y, weight, shards)]

@@ -242,8 +242,8 @@ def _warn_about_redundant_features(sample: Sample) -> None:
         return
     order = np.argsort(sample.origin.columns)
     names = np.array(sample.names)[order]
-    alike = np.abs(np.corrcoef(sample.features[:, order].cpu().numpy(), rowvar=False)) > 1 - 1e-9
-    first = np.atleast_2d(alike).argmax(axis=1)
+    correlation = torch.corrcoef(sample.features[:, order].T).cpu().numpy()
+    first = (np.abs(np.atleast_2d(correlation)) > 1 - 1e-9).argmax(axis=1)
     copies = np.flatnonzero(first < np.arange(len(first)))
     if repeated := [f"{names[j]} (as {names[first[j]]})" for j in copies]:
         warn_user(

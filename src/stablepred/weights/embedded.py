@@ -8,6 +8,7 @@ encoding. For a number nearly every row needs one, which is done a few treatment
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -93,13 +94,9 @@ def removed_embeddings(
         return encode_from(before[rows[part]] - removed, later)
 
     recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat)
+    run = partial(checkpoint, encode, use_reentrant=False) if recorded else encode
     for part in _cut(len(rows), chunk or CHUNK[x.device.type]):
-        embedded = (
-            checkpoint(encode, part, before, *flat, use_reentrant=False)
-            if recorded
-            else encode(part, before, *flat)
-        )
-        yield rows[part], treatments[part], embedded
+        yield rows[part], treatments[part], run(part, before, *flat)
 
 
 def _cut(length: int, chunk: int) -> list[slice]:
