@@ -292,7 +292,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The more probable class of each row."""
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        positive = self.decision_function(X) > 0  # refuses a model that is not fitted
+        return self.classes_[positive.astype(int)]
 
     def _features(self, X: ArrayLike) -> FloatArray:
         """The features as the fit used them: standardised, or cut into 0/1."""
