@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
-from stablepred.evaluation import comparison
+from stablepred.evaluation import verdict
 from stablepred.evaluation.metrics import Errors, Metric
 from stablepred.evaluation.predictions import FloatArray, Table, predict_outcomes
 
@@ -46,9 +46,9 @@ def shrinkage_line(
 ) -> pd.DataFrame:
     """Errors of a * model + (1 - a) * base rate of ``train``, indexed by a in [0, 1]."""
     base, predicted = float(np.mean(train.y)), predict_outcomes(model, tables)
-    return comparison.shrinkage_line(predicted, base, tables, Metric.of(error), shares)
+    return verdict.shrinkage_line(predicted, base, tables, Metric.of(error), shares)
 
 
 def beaten_by_shrinkage(method_errors: Errors, line: pd.DataFrame) -> bool:
     """Whether some point of a shrinkage line is smaller in both errors than the method."""
-    return comparison.best_shrunk(pd.Series(method_errors).to_numpy(), line) is not None
+    return verdict.is_beaten(pd.Series(method_errors).to_numpy(), line)

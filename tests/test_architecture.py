@@ -63,7 +63,7 @@ def unexpected(name, allowed):
 
 
 # What needs no floor beneath it: any other one may use these.
-GROUND = {"exceptions", "_random", "_lazy", "_parameters", "_version"}
+GROUND = {"exceptions", "_random", "_extras", "_parameters", "_version"}
 # The marks of a class that says itself how it is stored and checked.
 STORED = {"io.save"}
 # What shows itself as a table in a notebook.

@@ -33,7 +33,6 @@ from stablepred import (
 from stablepred.core import resources
 from stablepred.core.resources import threads_for
 from stablepred.data import Environment, SyntheticWorld
-from stablepred.evaluation.facts import model_facts
 from stablepred.search import StableSearchCV
 
 pytestmark = [
@@ -269,11 +268,3 @@ def test_a_search_without_a_seed_can_be_repeated(table):
     again.fit(table.X, table.y)
     assert (again.cv_results_["criterion"] == first.cv_results_["criterion"]).all()
     assert (again.predict_proba(table.X) == first.predict_proba(table.X)).all()
-
-
-def test_a_report_shows_the_seed_in_use_and_no_checkpoint(table, tmp_path):
-    model = DLRClassifier(max_iter=1, checkpoint=tmp_path / "c").fit(table.X, table.y)
-    shown = model_facts(model).parameters
-    assert shown["random_state"] == f"None (the seed was {model.random_state_})"
-    assert "checkpoint" not in shown
-    assert model_facts(model.set_params(random_state=3)).parameters["random_state"] == "3"

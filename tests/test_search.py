@@ -265,7 +265,7 @@ def test_other_columns_need_not_be_numbers():
         found = search(Named(), {"columns": ["stable"]}, noisy_features=None).fit(table, Y)
     expected = search(OnColumns(), {"columns": ["stable"]}, noisy_features=None).fit(X, Y)
     same_results(found, expected)
-    with pytest.raises(InputError, match="'city' must be numeric"):
+    with pytest.raises(InputError, match="'city': not numeric"):
         search(Named(), {"columns": ["all"]}, noisy_features=["city"]).fit(table, Y)
 
 
@@ -292,8 +292,9 @@ def test_the_best_estimator_is_saved_where_it_can_be(tmp_path):
     found = search(model, {"estimator__C": [0.2]}).fit(X, Y)
     found.save(tmp_path / "model")
     np.testing.assert_array_equal(load(tmp_path / "model").predict(X), found.predict(X))
-    with pytest.raises(InputError, match="LogisticRegression has no method save"):
-        search().fit(X, Y).save(tmp_path / "other")
+    trees = search(DecisionTreeClassifier(), {"max_depth": [2]}).fit(X, Y)
+    with pytest.raises(InputError, match="needs pickle"):
+        trees.save(tmp_path / "other")
 
 
 # --- deterministic ---
@@ -438,7 +439,6 @@ def test_training_environments_are_left_out_in_turn():
     [
         (["a"] * 600, {}, "every row has the environment 'a'"),
         ([None] + ["a"] * 599, {}, "missing labels"),
-        (np.where(Y == 1, "a", "b"), {}, "without the environment 'a' .* one class"),
         (["a", "b"] * 300, {"environments": [TRAIN, TRAIN]}, "Pass one of them"),
     ],
 )
@@ -600,9 +600,9 @@ def test_without_refit_there_is_a_result_but_no_prediction():
         ({"rates": (0.0, 0.5)}, "strictly between 0 and 1"),
         ({"cv": 1}, "'cv' parameter"),
         ({"noisy_features": []}, "noisy_features is empty"),
-        ({"noisy_features": ["W"]}, "names 'W'"),
-        ({"noisy_features": [99]}, "names 99"),
-        ({"noisy_features": [True, False]}, "one per feature"),
+        ({"noisy_features": ["W"]}, r"noisy_features is \['W'\], but"),
+        ({"noisy_features": [99]}, r"noisy_features is \[99\], but"),
+        ({"noisy_features": [True, False]}, "one boolean per feature"),
         ({"environments": []}, "no environments"),
         ({"environments": [TRAIN]}, "a single one"),
         (

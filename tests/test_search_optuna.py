@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from stablepred.data import SyntheticWorld
@@ -39,20 +38,6 @@ def test_the_same_seed_gives_the_same_candidates_and_another_seed_others():
     assert first["params"] == second["params"]
     assert np.array_equal(first["criterion"], second["criterion"])
     assert first["params"] != other["params"]
-
-
-def test_distributions_of_scipy_are_translated():
-    grid = {
-        "C": stats.loguniform(0.1, 1),
-        "tol": stats.uniform(loc=0.1, scale=0.2),
-        "max_iter": stats.randint(50, 53),
-    }
-    tried = search(grid=grid, n_iter=20).fit(TRAIN.X, TRAIN.y).cv_results_["params"]
-    assert all(0.1 <= p["C"] <= 1 and 0.1 <= p["tol"] <= 0.3 for p in tried)
-    assert {p["max_iter"] for p in tried} == {50, 51, 52}
-    for other in (stats.gamma(2), stats.loguniform(0.1, 1, loc=1)):
-        with pytest.raises(InputError, match=r"does not know the distribution '.*' of 'C'"):
-            search(grid={"C": other}).fit(TRAIN.X, TRAIN.y)
 
 
 def test_the_logging_of_optuna_is_left_as_it_was():

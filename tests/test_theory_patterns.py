@@ -238,13 +238,12 @@ def test_frames_bools_and_lists_are_the_same_as_arrays(function):
         ([[0, 1], [2, 1]], r"feature 0 must be 0/1, but holds 2\. Apply a Dichotomizer"),
         (pd.DataFrame({"a": [0, 1], "age": [31.5, 1]}), "feature 'age' must be 0/1"),
         ([[0, np.nan]], "feature 1 must be 0/1, but holds nan"),
-        ([["0", "1"]], "another kind"),
-        (pd.DataFrame({"a": [0, 1], "b": ["0", "1"]}), "another kind"),
+        ([["a", "b"]], "must be a table of the numbers 0 and 1"),
         (np.array([[0, None]]), "but holds nan"),
-        (np.array([[0, {}]], dtype=object), "another kind"),
-        ([0, 1], r"shape \(2,\)"),
-        (np.empty((0, 3)), r"shape \(0, 3\)"),
-        (csr_matrix(np.eye(2)), "sparse"),
+        (np.array([[0, {}]], dtype=object), "must be a table"),
+        ([0, 1], "Expected 2D array"),
+        (np.empty((0, 3)), "minimum of 1 is required"),
+        (csr_matrix(np.eye(2)), "Sparse"),
     ],
 )
 def test_tables_that_are_not_binary_are_refused_by_name(X, message):
@@ -264,8 +263,7 @@ def test_tables_that_are_not_binary_are_refused_by_name(X, message):
         ([1, 1], "each of the 3 rows"),
         ([1, -1, 1], "at least 0"),
         ([1, np.nan, 1], "finite"),
-        ([0, 0, 0], "all weights are 0"),
-        (["a", "b", "c"], "must be numbers"),
+        ([0, 0, 0], "not all of them 0"),
     ],
 )
 def test_bad_weights_are_refused(w, message):

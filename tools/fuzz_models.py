@@ -32,8 +32,7 @@ from sklearn.base import clone
 import stablepred
 from stablepred.data import TableModel
 from stablepred.exceptions import ModelFileError, TableWarning
-from stablepred.io.container import HEADER
-from stablepred.io.save import save
+from stablepred.io.save import HEADER, save
 
 ROOT = Path(__file__).parent.parent
 STORED = ROOT / "tests" / "data" / "models"

@@ -32,9 +32,9 @@ import torch
 
 from stablepred import DGBRClassifier, DLRClassifier, GBRClassifier, GlobalBalancer, __version__
 from stablepred.data import SyntheticWorld
-from stablepred.io import checkpoint as files
+from stablepred.io import save as files
 from stablepred.io.atomic import write_file
-from stablepred.io.checkpoint import read_checkpoint, temporary_beside
+from stablepred.io.save import read_checkpoint, temporary_beside
 from stablepred.models import checkpoints
 
 RECORD = Path(__file__).parent.parent / "results" / "trust" / "kill-and-resume.json"
@@ -94,7 +94,10 @@ def die_at(moment: str, number: int, share: float) -> None:
         if moment == "after an iteration" and counts["iterations"] == number:
             die()
 
-    def dying_write(path: Any, content: bytearray, temporary: Path) -> None:
+    def dying_write(path: Any, content: bytearray, temporary: Path | None = None) -> None:
+        if temporary is None:  # the model, when the fit is done
+            write_file(path, content)
+            return
         counts["writes"] += 1
         if moment == "half written" and counts["writes"] == number:
             with temporary.open("wb") as stream:

@@ -214,7 +214,7 @@ def main() -> None:
     options = parser.parse_args()
     for name in ("torch", "sklearn.ensemble", "matplotlib.figure", "jinja2", "rich.progress"):
         import_module(name)
-    for name in (*COMMANDS, "tables", "estimators"):
+    for name in (*COMMANDS, "tables"):
         import_module(f"stablepred.cli.{name}")
     for name in stablepred.__all__:
         getattr(stablepred, name)

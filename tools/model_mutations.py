@@ -15,7 +15,7 @@ import numpy as np
 from byte_mutations import BLIND as ANYWHERE
 from byte_mutations import ByteChange, Generator, pick
 
-from stablepred.io import container
+from stablepred.io import save as files
 
 NUMBERS = (0.0, -0.0, 1.0, -1.0, 5e-324, 1e-300, 1e300, 1.7e308, -1.7e308, np.nan, np.inf, -np.inf)
 VALUES: tuple[Any, ...] = (
@@ -204,5 +204,5 @@ def mutate(rng: Generator, blob: bytes, *, seal: bool) -> tuple[str, bytearray]:
         result = parts.joined()
     if seal:
         with suppress(ValueError):
-            container.seal(result)
+            files.seal(result)
     return change.__name__.strip("_"), result

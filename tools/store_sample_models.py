@@ -100,7 +100,7 @@ LR = LogisticRegression
 SAMPLES: dict[str, Sample] = {
     "dichotomizer": Sample(lambda: Dichotomizer(strategy="median")),
     "overlap-filter": Sample(lambda: OverlapFilter(low=0.3, high=0.7)),
-    "table-encoder": Sample(lambda: TableEncoder(overlap=0.1), data="table"),
+    "table-encoder": Sample(lambda: TableEncoder(), data="table"),
     "balancer": Sample(lambda: GlobalBalancer(order=2, max_iter=5)),
     "gbr": Sample(lambda: GBRClassifier(cv=2, **FEW)),
     "gbr-order-2": Sample(lambda: GBRClassifier(order=2, **FIXED)),

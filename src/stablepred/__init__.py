@@ -6,7 +6,7 @@ behind scikit-learn's interface.
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
     from stablepred import baselines as baselines

@@ -66,18 +66,15 @@ def number(value: float, decimals: int = 3) -> str:
 
 
 def signed(value: float) -> str:
-    """A number with its sign."""
     text = number(value)
     return f"+{text}" if value > 0 and text.strip("0.,–") else text
 
 
 def percent(value: float, decimals: int = 0) -> str:
-    """A share as a percentage."""
     return MISSING if not math.isfinite(value) else f"{number(100 * value, decimals)} %"
 
 
 def interval(low: float, high: float) -> str:
-    """Two ends of an interval."""
     return f"{number(low)} to {number(high)}"
 
 
@@ -90,12 +87,10 @@ ERRORS = {
 
 
 def error_name(error: str) -> str:
-    """The name of an error in a sentence."""
     return ERRORS.get(error) or label(error)
 
 
 def count_noun(count: int, singular: str) -> str:
-    """A count with its noun."""
     return f"{count:,} {singular if count == 1 else singular + 's'}"
 
 

@@ -2,15 +2,15 @@
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
-    from stablepred.tables.counting import PatternCounts as PatternCounts
-    from stablepred.tables.counting import count_patterns as count_patterns
     from stablepred.tables.datasets import DATASETS as DATASETS
     from stablepred.tables.datasets import Dataset as Dataset
     from stablepred.tables.datasets import load_dataset as load_dataset
     from stablepred.tables.encoder import TableEncoder as TableEncoder
+    from stablepred.tables.engines import PatternCounts as PatternCounts
+    from stablepred.tables.engines import count_patterns as count_patterns
     from stablepred.tables.engines import predict_table as predict_table
     from stablepred.tables.files import read_table as read_table
     from stablepred.tables.table_model import TableModel as TableModel

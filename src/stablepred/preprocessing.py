@@ -26,8 +26,7 @@ from stablepred.io.values import is_fitted, n_features, numbers
 class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Turn every feature into 0/1: one where it is above its training mean (or median).
 
-    A feature with two values keeps them, the larger one as 1. Values equal to the threshold up to
-    rounding count as not above it.
+    Of two values the larger one is 1. Values equal to the threshold up to rounding are 0.
 
     Parameters
     ----------
@@ -93,7 +92,7 @@ class Dichotomizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.asarray(x > self.thresholds_ + self.tolerances_, dtype=np.float64)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parameters are allowed and the thresholds can cut."""
+        """Raise ValueError unless it could have been fitted."""
         check_parameters(self)
         if is_fitted(self):
             numbers(self, "thresholds_", (n_features(self),))
@@ -171,7 +170,7 @@ class OverlapFilter(SelectorMixin, BaseEstimator):
         return (self.shares_ >= self.low - slack) & (self.shares_ <= self.high + slack)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parameters are allowed and the shares are shares."""
+        """Raise ValueError unless it could have been fitted."""
         check_parameters(self)
         self._check_range()
         if is_fitted(self):

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from stablepred.evaluation.comparison import least_shrunk
 from stablepred.worlds.synthetic import SyntheticWorld
 from studies.methods import (
     COMPARED,
@@ -155,9 +154,15 @@ def summary_table(runs: pd.DataFrame, lines: Mapping[str, pd.DataFrame]) -> pd.D
         for method in NAMES:
             rows.append(head | {"method": method} | _summary(panel, method))
         stability = by_seed(panel, OURS, "stability").mean()
-        _, *errors = least_shrunk(lines[str(name)], stability)
+        errors = as_stable(lines[str(name)], stability)
         rows.append(head | {"method": SHRUNK} | dict(zip(ERRORS.values(), errors, strict=True)))
     return pd.DataFrame(rows)
+
+
+def as_stable(line: pd.DataFrame, stability: float) -> pd.Series:
+    """Both errors of the least shrunk point of a line that is as stable; else the constant's."""
+    stable = line[line["Stability_Error"] <= stability]
+    return (stable if len(stable) else line).iloc[-1 if len(stable) else 0]
 
 
 def _summary(runs: pd.DataFrame, method: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def test_demo_report_shows_the_stable_classifier_beside_all_others(run):
     for name in METHODS:
         if name != "Stable":
             assert f">{name}<" in text
-    for section in ("errors", "methods", "variables", "breakers", "run"):
+    for section in ("errors", "variables", "breakers", "run"):
         assert f'<section id="{section}">' in text
     assert f"written: {folder}/report.html, {folder}/errors.csv" in result.output
 

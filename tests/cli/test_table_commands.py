@@ -218,11 +218,9 @@ needs_pages = pytest.mark.skipif(
 
 
 @needs_pages
-@pytest.mark.parametrize("with_train", [False, True])
-def test_a_report_is_one_page(run, model, train, test_table, tmp_path, with_train):
+def test_a_report_is_one_page(run, model, test_table, tmp_path):
     path = tmp_path / "report.html"
-    more = ("--train", train) if with_train else ()
-    answer = run("report", model, test_table, "--by", "region", *more, "-o", path)
+    answer = run("report", model, test_table, "--by", "region", "-o", path)
     assert answer.code == 0, answer.err
     assert answer.out.splitlines()[-1] == f"written: {path}"
     page = path.read_text(encoding="utf-8")

@@ -55,10 +55,10 @@ def test_fields_cannot_be_assigned():
         (X.assign(c=["0", "1", "1"]), [0, 1, 1], "feature 'c' .* must be numbers"),
         (X.assign(c=[0, np.inf, 1]), [0, 1, 1], "feature 'c' .* infinite"),
         (X.assign(c=[0, np.nan, 1]), [0, 1, 1], "feature 'c' .* missing"),
-        (X, [0, 1], "3 rows in X but 2 values in y"),
+        (X, [0, 1], r"X has 3 rows and 2 columns, and y has shape \(2,\)"),
         (X, ["a", "b", "a"], "outcome y .* must be numbers"),
         (X, [0, 1, np.nan], "outcome y .* missing"),
-        (X, [[0], [1], [1]], "one dimension"),
+        (X, [[0], [1], [1]], r"y has shape \(3, 1\)"),
         (X, pd.Series([0, 1, 1], index=[2, 1, 0]), "different row labels"),
     ],
 )

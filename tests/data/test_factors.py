@@ -53,7 +53,7 @@ def test_draws_follow_the_enumerated_law(merged, monkeypatch):
     monkeypatch.setattr(module, "MERGED", merged)
     monkeypatch.setattr(module, "CHUNK", 700)
     sizes, graph_factors = random_graph(3)
-    drawn = FactorGraph(sizes, graph_factors).sample(4000, np.random.default_rng(0))
+    drawn = FactorGraph(sizes, graph_factors).extend({}, 4000, np.random.default_rng(0), sizes)
     assert p_value(drawn, sizes, enumerated(sizes, graph_factors)) > 0.01
 
 
@@ -71,7 +71,7 @@ def test_drawing_in_two_parts_and_selecting_between_gives_the_conditional_law():
 def test_variables_that_share_nothing_are_drawn_independently():
     table = np.array([1.0, 3.0])
     graph = FactorGraph({"a": 2, "b": 2}, [Factor(("a",), table), Factor(("b",), table)])
-    drawn = graph.sample(4000, np.random.default_rng(0))
+    drawn = graph.extend({}, 4000, np.random.default_rng(0), graph.names)
     joint = {(a, b): table[a] * table[b] for a in range(2) for b in range(2)}
     assert graph.log_total == pytest.approx(log(16))
     assert p_value(drawn, {"a": 2, "b": 2}, joint) > 0.01

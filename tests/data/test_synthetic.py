@@ -267,7 +267,7 @@ def test_more_quadrature_nodes_do_not_change_the_total(setting, kind):
         ({"shift": "v_given_s", "mediator": "real"}, "mediator must be one of"),
         ({"stable": 1.2}, "stable must lie strictly between 0 and 1"),
         ({"biased": 0.0}, "biased must lie strictly between 0 and 1"),
-        ({"stable": 0.7, "biased": 0.5}, "at most 6"),
+        ({"stable": 0.7, "biased": 0.5}, "6 noisy features, 10 of them"),
         ({"n_features": 3}, "two of each"),
         ({"n_features": 10.5}, "an integer"),
     ],

@@ -312,28 +312,6 @@ def test_a_column_to_drop_must_be_there():
         Cutter(drop=["b"]).fit(pd.DataFrame({"a": [0, 1]}))
 
 
-# --- overlap ---
-
-
-@pytest.mark.filterwarnings("ignore::stablepred.exceptions.TableWarning")
-def test_features_without_overlap_are_left_out_by_name_and_their_columns_not_needed():
-    frame = pd.DataFrame({"a": [0] * 9 + [1], "b": [0, 1] * 5, "c": [0] * 8 + [1] * 2})
-    encoder = Cutter(overlap=0.2).fit(frame)
-    assert list(encoder.get_feature_names_out()) == ["b", "c"]
-    assert encoder.used_columns == ["b", "c"]
-    assert encoder.notes_ == ["left out for want of overlap, share of ones: a (0.1)"]
-    assert (
-        encoder.transform(frame[["b", "c"]]).to_numpy().tolist()
-        == frame[["b", "c"]].to_numpy().tolist()
-    )
-
-
-@pytest.mark.parametrize("overlap", [-0.1, 0.5, float("nan")])
-def test_overlap_must_be_a_share(overlap):
-    with pytest.raises(InputError, match="overlap must be"):
-        Cutter(overlap=overlap).fit(pd.DataFrame({"a": [0, 1]}))
-
-
 # --- as a part of scikit-learn, and in a file ---
 
 
@@ -370,9 +348,6 @@ def test_an_encoder_comes_back_from_a_file_as_it_was(tmp_path):
 
 def test_a_damaged_encoder_is_refused(tmp_path):
     encoder = Cutter().fit(MIXED)
-    encoder.kept_ = encoder.kept_[:-1]
-    with pytest.raises(ValueError, match="kept_"):
-        encoder.check_stored()
     encoder.columns_ = ["age"]
     with pytest.raises(InputError, match="columns_ of a TableEncoder cannot be"):
         encoder.save(tmp_path / "encoder")
@@ -391,14 +366,12 @@ def test_a_damaged_encoder_is_refused(tmp_path):
         (2, {"levels": ["cook", "cook"]}, "must be different"),
         (2, {"levels": [], "missing": True}, "two or more"),
         (2, {"rare": ["baker"]}, "two or more"),
-        (2, {"name": "age"}, "repeat"),
+        (2, {"name": "age"}, "must be different columns"),
     ],
 )
 def test_a_column_that_no_fit_would_learn_is_not_stored(place, changes, match, tmp_path):
     encoder = Cutter().fit(MIXED)
     encoder.columns_[place] = replace(encoder.columns_[place], **changes)
-    width = sum(len(column.features) for column in encoder.columns_)
-    encoder.kept_ = np.ones(width, dtype=bool)
     with pytest.raises(InputError, match=match):
         encoder.save(tmp_path / "encoder")
 

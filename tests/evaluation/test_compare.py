@@ -123,7 +123,7 @@ def test_the_report_prints_and_draws(environments):
     averages = found.to_frame()["average"]
     assert averages.is_monotonic_increasing
     figure = found.plot()
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()][::-1] == list(
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == list(
         found.table.index
     )
 
@@ -194,15 +194,15 @@ def test_data_that_do_not_go_together_are_refused(environments):
     X, y = train.X, train.y
     for arguments, message in [
         (([train],), "nothing to test in"),
-        ((train, (X, np.where(y == 1, 2, 0))), r"value 2, which is not among \[0, 1\]"),
+        ((train, (X, np.where(y == 1, 2, 0))), r"classes of training, \[0, 1\], but has 2"),
         ((train, (X[list(X.columns)[::-1]], y)), "must have the columns of training"),
         (((X, np.ones(len(X))), test), "always 1.0 in training"),
         (((X, np.array(["a", "b", "c"] * 100)), test), "3 different values"),
         (((X, y[:-1]), test), "shape"),
         (((X, np.array([0, 1, 2] * 100)), test), r"\(e.g. 0, 1, 2\)\. Combine .* pass floats"),
         ((train, ["what"]), "test 1 must be an Environment or a pair"),
-        ((X, test), r"train must be an Environment or a pair \(X, y\), .* but is DataFrame"),
-        ((train, X.to_numpy()), r"test must be an Environment .* but is ndarray"),
+        ((X, test), r"train must be an Environment or a pair \(X, y\), but is DataFrame"),
+        ((train, X.to_numpy()), r"test must be an Environment .*, but is ndarray"),
         (([train, train], test), "distinct names"),
     ]:
         with pytest.raises(InputError, match=message):

@@ -8,8 +8,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from stablepred import load
-from stablepred.evaluation.penalised import PENALTIES, fit_linear, make_folds
-from stablepred.evaluation.references import cross_validate, fit_references
+from stablepred.evaluation.references import (
+    PENALTIES,
+    cross_validate,
+    fit_linear,
+    fit_references,
+    make_folds,
+)
 from stablepred.exceptions import InputError
 from stablepred.io.save import save
 

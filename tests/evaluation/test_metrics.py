@@ -53,7 +53,7 @@ def test_environments_may_be_pairs_of_features_and_outcome_by_name_or_in_a_list(
     assert environment_errors(model, {"a": tests[0]}).index.tolist() == ["a"]
     frame = pd.DataFrame({"X": [0, 1], "y": [1, 0]})  # columns that an environment's parts recall
     assert environment_errors(lambda X: X["y"], (frame, [1, 0])).tolist() == [0.0]
-    with pytest.raises(InputError, match=r"an Environment or a pair \(X, y\), .* but is DataFrame"):
+    with pytest.raises(InputError, match=r"an Environment or a pair \(X, y\), but is DataFrame"):
         environment_errors(model, tests[0].X)
 
 
@@ -177,7 +177,10 @@ def test_an_environment_with_other_columns_is_refused(model, tests):
     ("arguments", "message"),
     [
         ({"environments": []}, "no environments"),
-        ({"environments": [small("e", [0]), small("e", [1])]}, "\\['e'\\] repeat"),
+        (
+            {"environments": [small("e", [0]), small("e", [1])]},
+            "no distinct names",
+        ),
         ({"error": "mse"}, "error must be one of"),
         ({"error": lambda y, p: np.nan}, "is nan"),
         ({"model": {"other": [0.5, 0.5]}}, "no predictions for the environments \\['e'\\]"),
@@ -185,10 +188,6 @@ def test_an_environment_with_other_columns_is_refused(model, tests):
         ({"model": [0.5, 1.5]}, "between 0 and 1"),
         ({"model": [0.5, np.nan]}, "between 0 and 1"),
         ({"model": object()}, "but is object"),
-        (
-            {"model": types.SimpleNamespace(predict_proba=lambda X: np.ones(len(X)))},
-            "one column per class",
-        ),
         (
             {
                 "model": types.SimpleNamespace(
@@ -199,7 +198,7 @@ def test_an_environment_with_other_columns_is_refused(model, tests):
         ),
         (
             {"environments": [(np.eye(2), ["a", "b"])]},
-            "must be 0/1 or numbers for function, but has 'a'",
+            "must be 0/1 or finite numbers, but has other values",
         ),
     ],
 )
@@ -250,10 +249,12 @@ def test_classes_that_do_not_go_together_are_named(train):
     with pytest.raises(InputError, match=r"LogisticRegression, \['a', 'b'\], but has 'c'"):
         environment_errors(words, (X, np.where(train.y, "c", "a")))
     tables = [(X, np.where(train.y, "b", "a"))] * 2
-    with pytest.raises(InputError, match=r"the same classes, .* \['a', 'b'\] and .* \[0, 1\]"):
+    with pytest.raises(
+        InputError, match=r"the same for all models, but LogisticRegression has \[0, 1\]"
+    ):
         stability_report(words, tables, baselines={"other": bits})
     several = LogisticRegression().fit(X, np.arange(len(X)) % 3)
-    with pytest.raises(InputError, match="3 classes, but errors by environment are of two"):
+    with pytest.raises(InputError, match=r"of two classes, .* has \[0, 1, 2\]\. Of several"):
         environment_errors(several, (X, np.arange(len(X)) % 3))
 
 
@@ -317,7 +318,7 @@ def test_intervals_are_the_same_for_the_same_seed_and_wider_at_a_higher_level(mo
     [
         ({"level": 1.0}, "level"),
         ({"n_bootstrap": 0}, "n_bootstrap"),
-        ({"source": [[0.1, 0.2]]}, "two or more seeds, but got 1"),
+        ({"source": [[0.1, 0.2]]}, "two or more seeds, all finite"),
         ({"source": [[0.1, 0.2], [0.1, np.nan]]}, "finite"),
     ],
 )

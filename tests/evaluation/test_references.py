@@ -5,8 +5,8 @@ from sklearn.linear_model import LogisticRegression
 
 from stablepred import stability_report
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.comparison import gaps_closed
 from stablepred.evaluation.metrics import average_error, environment_errors, stability_error
+from stablepred.evaluation.verdict import gaps_closed
 from stablepred.exceptions import InputError
 from studies.references import ConstantPredictor, Oracle, beaten_by_shrinkage, shrinkage_line
 

@@ -2,7 +2,6 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 
 from stablepred.exceptions import InputError
@@ -145,12 +144,10 @@ def test_a_constant_column_has_no_other_side():
     np.testing.assert_array_equal(draw_other_side(x, bits, np.random.default_rng(0))[:, 0], 1)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars"])
+@pytest.mark.parametrize("kind", ["numpy", "pandas"])
 def test_columns_are_replaced_in_a_copy_of_the_same_kind(kind):
     values = {"a": [1, 2, 3], "b": [True, False, True], "c": [0.5, 1.5, 2.5]}
-    before = {"numpy": np.column_stack, "pandas": pd.DataFrame, "polars": pl.DataFrame}[kind](
-        list(values.values()) if kind == "numpy" else values
-    )
+    before = np.column_stack([*values.values()]) if kind == "numpy" else pd.DataFrame(values)
     after = with_columns(before, np.array([0, 1]), np.array([[7.0, 0], [8, 1], [9, 0]]))
     assert type(after) is type(before)
     assert np.asarray(after).tolist() == [[7, 0, 0.5], [8, 1, 1.5], [9, 0, 2.5]]
@@ -168,7 +165,7 @@ def test_a_frame_of_one_kind_of_numbers_keeps_names_labels_and_kind():
 
 def test_a_column_that_is_not_numeric_or_not_finite_is_named():
     frame = pd.DataFrame({"age": [1.0, np.nan], "city": ["Bonn", "Ulm"]})
-    with pytest.raises(InputError, match="'city' must be numeric"):
+    with pytest.raises(InputError, match="'city': not numeric"):
         column_values(frame, [1], ["age", "city"])
-    with pytest.raises(InputError, match="'age' has missing"):
+    with pytest.raises(InputError, match="'age': missing"):
         column_values(frame, [0], ["age", "city"])

@@ -21,8 +21,8 @@ from stablepred import (
     load,
 )
 from stablepred.exceptions import CheckpointError, InputError, ModelFileError, StablepredWarning
-from stablepred.io import container
-from stablepred.io.checkpoint import read_checkpoint, temporary_beside, write_checkpoint
+from stablepred.io import save as files
+from stablepred.io.save import read_checkpoint, temporary_beside, write_checkpoint
 from stablepred.models import checkpoints
 from stablepred.search import StableSearchCV
 
@@ -342,7 +342,7 @@ def test_two_fits_that_write_to_one_file_are_told(tmp_path, monkeypatch):
 
 
 def test_a_state_that_is_too_large_for_a_file_is_said_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(container, "LARGEST", 10)
+    monkeypatch.setattr(files, "LARGEST", 10)
     with pytest.raises(CheckpointError, match="Fit without a checkpoint"):
         write_checkpoint(tmp_path / "checkpoint", {"loops": []})
     assert list(tmp_path.iterdir()) == []

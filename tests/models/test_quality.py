@@ -11,7 +11,7 @@ from stablepred import (
     stability_error,
 )
 from stablepred.data import SyntheticWorld
-from stablepred.evaluation.comparison import gaps_closed
+from stablepred.evaluation.verdict import gaps_closed
 from studies.references import ConstantPredictor, Oracle, beaten_by_shrinkage, shrinkage_line
 
 pytestmark = pytest.mark.slow

@@ -141,7 +141,7 @@ def test_what_the_encoder_left_out_is_not_called_constant(mixed, tmp_path):
     assert "id" not in [text.get_text() for text in display.ax_.get_yticklabels()]
     stability_report(model, [mixed, mixed], n_bootstrap=20).to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "an id, free text or values in few rows each (1). id." in page
+    assert "left out (id, free text or rare values): id" in page
 
 
 # --- rows and folds ---

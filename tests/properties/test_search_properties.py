@@ -1,6 +1,7 @@
 """What holds for the search's scores, environments and ranks, whatever the data."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from generated import BITS, RATES, labelled
 from hypothesis import given
@@ -137,7 +138,7 @@ def test_ranks_are_complete_and_marked_candidates_come_last(made, constant_error
 @given(labelled(BITS, rows=(4, 20)), st.integers(2, 5), st.integers(0, 100))
 def test_folds_hold_every_row_out_once(table, n_folds, seed):
     x, y, _ = table
-    rows = Rows(x, y, y.astype(float), None)
+    rows = Rows(x, y, y.astype(float), y.astype(float))
     try:
         splits = list(split(rows, n_folds, seed))
     except InputError:
@@ -157,7 +158,7 @@ ITEMS = st.sampled_from([*NAMES, "d", 0, 2, 3, -1, True, False, None, 0.5])
 @given(st.lists(ITEMS, max_size=4) | st.sampled_from(["a", "d", ""]))
 def test_noisy_features_are_named_or_refused(chosen):
     try:
-        mask = select_noisy(chosen, NAMES)
+        mask = select_noisy(chosen, pd.DataFrame(np.eye(3), columns=NAMES))
     except InputError:
         return
     assert mask.dtype == bool

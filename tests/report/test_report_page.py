@@ -1,4 +1,3 @@
-import os
 import re
 
 import matplotlib as mpl
@@ -7,16 +6,13 @@ import pytest
 from html_reader import HOSTILE, read
 
 from stablepred._text import label
-from stablepred.exceptions import InputError
 from stablepred.html.page import (
+    Block,
     Page,
     Section,
-    Table,
-    inline_svg,
     make_figure,
+    make_table,
     render,
-    table_of,
-    write_page,
 )
 from stablepred.plotting.rows import MODEL, QUIET, Display, Marks, draw_rows
 
@@ -26,11 +22,15 @@ def drawing_of(name):
     return lambda ax: draw_rows(Display(), ax, [name], marks, name)
 
 
+def svg_of(drawing, description):
+    return make_figure(drawing, description, "").drawing
+
+
 def a_page(name="feature", verdict="All is well."):
     frame = pd.DataFrame({"error": [0.1234, float("nan")]}, index=[name, "other"])
     figure = make_figure(drawing_of(name), f"chart of {name}", f"Caption of {name}")
-    blocks = [figure, table_of(frame, f"Table of {name}")]
-    facts = [Table("Facts", [], [(label(name), label(name))])]
+    blocks = [figure, make_table(frame, f"Table of {name}")]
+    facts = [Block("Facts", rows=[(label(name), label(name))])]
     section = Section("one", "One", f"Title of {name}", [f"Text of {name}"], [blocks, facts])
     return Page(f"Report of {name}", verdict, [], [("Number", "1", name)], [section], "today")
 
@@ -85,7 +85,7 @@ def test_the_style_serves_day_night_and_paper():
 
 
 def test_a_figure_brings_neither_styles_nor_identifiers_nor_addresses_to_the_page():
-    svg = inline_svg(drawing_of("feature"), "a chart")
+    svg = svg_of(drawing_of("feature"), "a chart")
     assert svg.startswith("<svg ")
     assert svg.count("<svg") == svg.count("</svg>") == 1
     for foreign in ("<style", "clip-path", "http", "<!DOCTYPE", "<?xml", 'id="axes', "DejaVu"):
@@ -95,73 +95,32 @@ def test_a_figure_brings_neither_styles_nor_identifiers_nor_addresses_to_the_pag
 
 
 def test_a_figure_takes_its_neutral_colours_from_the_page_and_keeps_those_of_the_methods():
-    svg = inline_svg(drawing_of("feature"), "a chart")
+    svg = svg_of(drawing_of("feature"), "a chart")
     assert set(re.findall(r"#[0-9a-f]{6}", svg)) == {MODEL, QUIET}
     assert set(re.findall(r"var\(--([a-z]+)\)", svg)) == {"ink", "quiet", "rule", "page", "sans"}
 
 
 def test_names_are_text_on_a_figure():
-    root = read(inline_svg(drawing_of("cost in $ & <b>"), 'a "chart" of <b>'))
+    root = read(svg_of(drawing_of("cost in $ & <b>"), 'a "chart" of <b>'))
     assert "cost in $ & <b>" in [node.text for node in root.all("text")]
     (svg,) = root.all("svg")
     assert svg.attributes["aria-label"] == 'a "chart" of <b>'
 
 
 def test_the_settings_of_a_notebook_do_not_reach_the_page():
-    expected = inline_svg(drawing_of("feature"), "a chart")
+    expected = svg_of(drawing_of("feature"), "a chart")
     with mpl.rc_context({"text.usetex": True, "font.size": 30, "svg.fonttype": "path"}):
-        assert inline_svg(drawing_of("feature"), "a chart") == expected
+        assert svg_of(drawing_of("feature"), "a chart") == expected
 
 
 def test_letters_that_the_drawing_font_lacks_are_left_to_the_browser():
-    assert "年年年" in inline_svg(drawing_of("年年年"), "a chart")
+    assert "年年年" in svg_of(drawing_of("年年年"), "a chart")
 
 
 @pytest.mark.parametrize(("n_rows", "said"), [(40, False), (41, True), (200, True)])
 def test_a_figure_says_so_where_it_does_not_show_all_rows(n_rows, said):
     caption = make_figure(drawing_of("feature"), "a chart", "Rows.", n_rows).caption
     assert (f"Only the 40 largest of {n_rows} are drawn." in caption) is said
-
-
-# --- writing ---
-
-
-def test_an_existing_file_is_replaced_and_nothing_else_is_left(tmp_path):
-    target = tmp_path / "report.html"
-    target.write_text("old")
-    write_page(a_page(), target)
-    assert target.read_text(encoding="utf-8").lstrip().startswith("<!DOCTYPE html>")
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_failure_half_way_leaves_the_old_file(tmp_path, monkeypatch):
-    target = tmp_path / "report.html"
-    target.write_text("old")
-
-    def fail(*args):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "replace", fail)
-    with pytest.raises(InputError, match="No space left on device"):
-        write_page(a_page(), target)
-    assert target.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [target]
-
-
-def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match="No such file or directory"):
-        write_page(a_page(), tmp_path / "nowhere" / "report.html")
-
-
-def test_a_folder_that_is_a_file_is_refused(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
-        write_page(a_page(), tmp_path / "file" / "report.html")
-
-
-def test_a_folder_in_place_of_a_file_is_refused(tmp_path):
-    with pytest.raises(InputError, match="is a folder"):
-        write_page(a_page(), tmp_path)
 
 
 def test_the_template_and_the_style_come_with_the_package():

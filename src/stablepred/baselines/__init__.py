@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
     from stablepred.baselines.anchor import AnchorRegressor as AnchorRegressor

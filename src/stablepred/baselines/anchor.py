@@ -2,10 +2,9 @@
 
     min_b  ||(I - P)(y - X b)||^2 + gamma ||P (y - X b)||^2
 
-P projects on the anchors, here the indicators of the environments, so that P replaces a column by
-its means within environments; X and y are centred. The minimum is that of least squares with
-X + (sqrt(gamma) - 1) P X in place of X, and the same for y. gamma = 0 removes what differs
-between environments, 1 is least squares, and a large gamma comes near instrumental variables.
+P replaces a column by its means within environments; X and y are centred. The minimum is that of
+least squares with X + (sqrt(gamma) - 1) P X in place of X, and the same for y. gamma = 0 removes
+what differs between environments, 1 is least squares, a large one is near instrumental variables.
 """
 
 from typing import Self
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from stablepred._validation import atomic
-from stablepred.baselines.linear import LinearRegressor
+from stablepred.baselines.base import LinearRegressor
 from stablepred.baselines.rows import read_rows, standardise
 from stablepred.io.save import storable
 

@@ -11,22 +11,22 @@ Duchi and Namkoong (Annals of Statistics, 2021); Hu and Hong (2013) for KL; Rock
 """  # noqa: E501
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import is_classifier
 
 from stablepred._validation import atomic
 from stablepred.baselines import minimax
-from stablepred.baselines.linear import LinearClassifier, LinearModel, LinearRegressor
-from stablepred.baselines.rows import Rows, read_rows, standardise
+from stablepred.baselines.base import LinearClassifier, LinearModel, LinearRegressor
+from stablepred.baselines.rows import read_rows, standardise
 from stablepred.io.save import storable
 
 
 @dataclass(eq=False, repr=False)
 class _DRO(LinearModel):
-    """The parameters, and the fit to an outcome with a loss."""
-
     divergence: str = "chi2"
     _: KW_ONLY
     radius: float = 0.5
@@ -35,14 +35,25 @@ class _DRO(LinearModel):
     max_iter: int = 2000
     tol: float = 1e-8
 
-    def _fit_rows(self, rows: Rows, loss: minimax.Loss) -> minimax.Fit:
-        mass, unit = rows.mass, np.arange(len(rows.mass))
-        near: dict[str, minimax.WorstCase] = {
-            "chi2": minimax.ChiSquared(mass, self.radius),
-            "kl": minimax.KullbackLeibler(mass, self.radius),
-            "cvar": minimax.Capped(mass, np.full(len(mass), 1 / self.level)),
-        }
-        return minimax.fit_worst_case(self, rows, loss, near[self.divergence], unit)
+    @atomic
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to two classes, or to a number."""
+        rows = read_rows(self, X, y, sample_weight, grouped=False)
+        m, every = rows.mass, np.arange(len(rows.mass))
+        worst = {
+            "chi2": partial(minimax.chi_squared, m, self.radius),
+            "kl": partial(minimax.kullback_leibler, m, self.radius),
+            "cvar": partial(minimax.capped, m, np.full(len(m), 1 / self.level)),
+        }[self.divergence]
+        if is_classifier(self):
+            coef, intercept = minimax.fit_worst_case(self, rows, minimax.log_loss, worst, every)
+            self.coef_, self.intercept_ = coef[None], np.array([intercept])
+            return self
+        z, (mean,), (unit,) = standardise(rows.y[:, None], m)
+        rows = rows._replace(y=z[:, 0])
+        coef, intercept = minimax.fit_worst_case(self, rows, minimax.squared_loss, worst, every)
+        self.coef_, self.intercept_ = coef * unit, float(intercept * unit + mean)
+        return self
 
 
 @storable
@@ -76,13 +87,6 @@ class DROClassifier(LinearClassifier, _DRO):
     (8, 2)
     """
 
-    @atomic
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to two classes."""
-        rows = read_rows(self, X, y, sample_weight, grouped=False)
-        self._take(self._fit_rows(rows, minimax.log_loss))
-        return self
-
 
 @storable
 class DRORegressor(LinearRegressor, _DRO):
@@ -90,14 +94,3 @@ class DRORegressor(LinearRegressor, _DRO):
 
     As :class:`DROClassifier`, with the objective in units of the variance of ``y``.
     """
-
-    @atomic
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to a number."""
-        rows = read_rows(self, X, y, sample_weight, grouped=False)
-        z, (mean,), (unit,) = standardise(rows.y[:, None], rows.mass)
-        found = self._fit_rows(rows._replace(y=z[:, 0]), minimax.squared_loss)
-        self.coef_ = found.coef * unit
-        self.intercept_ = float(found.intercept * unit + mean)
-        self.objective_, self.n_iter_, self.converged_ = found[2:]
-        return self

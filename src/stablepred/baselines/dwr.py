@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from stablepred._parameters import Rule, at_least
-from stablepred._validation import FloatArray, warn_user
-from stablepred.baselines.balancer import RowBalancer
-from stablepred.baselines.rows import standardise
-from stablepred.exceptions import ConvergenceWarning
+from stablepred._validation import FloatArray
+from stablepred.baselines.base import RowBalancer
+from stablepred.baselines.rows import standardise, warn_unless_converged
 from stablepred.io.save import storable
 
 
@@ -83,12 +82,7 @@ class DWRBalancer(RowBalancer):
             penalty = max(2 * penalty, 1e-3)
         self.objective_ = float(found.fun)
         self.n_iter_, self.converged_ = self.max_iter - left, left > 0
-        if not self.converged_:
-            warn_user(
-                f"DWRBalancer stopped after max_iter={self.max_iter} iterations. Raise max_iter, "
-                "or weight_l2.",
-                ConvergenceWarning,
-            )
+        warn_unless_converged(self, "weight_l2")
         return np.asarray(w)
 
 
@@ -108,7 +102,6 @@ def columns_apart(x: FloatArray, mass: FloatArray, order: int) -> tuple[FloatArr
 def _objective(
     omega: FloatArray, z: FloatArray, apart: NDArray[Any], mass: FloatArray, weight_l2: float
 ) -> tuple[float, FloatArray]:
-    """The loss and its gradient in omega."""
     total = mass @ omega**2
     w = omega**2 / total
     v = mass * w

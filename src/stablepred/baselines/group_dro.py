@@ -7,14 +7,15 @@ For a linear model this is convex, and it is solved to the end, by the proximal 
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from stablepred._validation import atomic
-from stablepred.baselines.linear import LinearClassifier
-from stablepred.baselines.minimax import Capped, fit_worst_case, log_loss
+from stablepred.baselines.base import LinearClassifier
+from stablepred.baselines.minimax import capped, fit_worst_case, log_loss
 from stablepred.baselines.rows import read_rows
 from stablepred.io.save import storable
 
@@ -70,7 +71,8 @@ class GroupDROClassifier(LinearClassifier):
         """
         rows = read_rows(self, X, y, sample_weight, environment, grouped=True)
         share = np.bincount(rows.group, rows.mass).astype(np.float64)
-        # The worst of all groups, by any weights that sum to one.
-        worst, added = Capped(share, 1 / share), self.adjustment / np.sqrt(share)
-        self._take(fit_worst_case(self, rows, log_loss, worst, rows.group, added))
+        worst = partial(capped, share, 1 / share)  # any weights of groups that sum to one
+        added = self.adjustment / np.sqrt(share)
+        coef, intercept = fit_worst_case(self, rows, log_loss, worst, rows.group, added)
+        self.coef_, self.intercept_ = coef[None], np.array([intercept])
         return self

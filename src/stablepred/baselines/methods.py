@@ -1,7 +1,6 @@
 """Every method by name: this library's, those of the field, and what they are compared with."""
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ import stablepred as sp
 from stablepred import baselines
 from stablepred.exceptions import InputError
 from stablepred.tables.encoder import TableEncoder
+from stablepred.tables.messages import nearest
 
 Make = Callable[[int], Any]  # seed -> unfitted estimator
 
@@ -30,12 +30,10 @@ def lr_cv(seed: int) -> GridSearchCV:
     )
 
 
-def _weighted_lr(balancer: Any) -> Any:
+def _weigh(balancer: Any, *, numeric: bool) -> Any:
+    if numeric:
+        return sp.BalancedRegressor(LinearRegression(), balancer)
     return sp.BalancedClassifier(LogisticRegression(max_iter=1000), balancer)
-
-
-def _weighted_ols(balancer: Any) -> Any:
-    return sp.BalancedRegressor(LinearRegression(), balancer)
 
 
 CLASSIFIERS: dict[str, Make] = {
@@ -50,8 +48,8 @@ CLASSIFIERS: dict[str, Make] = {
     "dlr": lambda seed: sp.DLRClassifier(random_state=seed),
     "gbr_paper": lambda seed: sp.GBRClassifier.from_paper(random_state=seed),
     "dgbr_paper": lambda seed: sp.DGBRClassifier.from_paper(random_state=seed),
-    "dwr": lambda seed: _weighted_lr(baselines.DWRBalancer()),
-    "srdo": lambda seed: _weighted_lr(baselines.SRDOBalancer(random_state=seed)),
+    "dwr": lambda seed: _weigh(baselines.DWRBalancer(), numeric=False),
+    "srdo": lambda seed: _weigh(baselines.SRDOBalancer(random_state=seed), numeric=False),
     "dro_chi2": lambda seed: baselines.DROClassifier("chi2"),
     "dro_cvar": lambda seed: baselines.DROClassifier("cvar"),
     "dro_kl": lambda seed: baselines.DROClassifier("kl"),
@@ -63,9 +61,9 @@ REGRESSORS: dict[str, Make] = {
     "lasso": lambda seed: LassoCV(cv=5, random_state=seed),
     "boosting": lambda seed: HistGradientBoostingRegressor(random_state=seed),
     "stable": lambda seed: sp.StableRegressor(random_state=seed),
-    "gbr": lambda seed: _weighted_ols(sp.GlobalBalancer(random_state=seed)),
-    "dwr": lambda seed: _weighted_ols(baselines.DWRBalancer()),
-    "srdo": lambda seed: _weighted_ols(baselines.SRDOBalancer(random_state=seed)),
+    "gbr": lambda seed: _weigh(sp.GlobalBalancer(random_state=seed), numeric=True),
+    "dwr": lambda seed: _weigh(baselines.DWRBalancer(), numeric=True),
+    "srdo": lambda seed: _weigh(baselines.SRDOBalancer(random_state=seed), numeric=True),
     "dro_chi2": lambda seed: baselines.DRORegressor("chi2"),
     "dro_cvar": lambda seed: baselines.DRORegressor("cvar"),
     "dro_kl": lambda seed: baselines.DRORegressor("kl"),
@@ -77,25 +75,22 @@ SEVERAL = ("group_dro", "anchor")  # of use with several training environments o
 
 
 def registered(*, numeric: bool) -> dict[str, Make]:
-    """The methods for one kind of outcome."""
     return REGRESSORS if numeric else CLASSIFIERS
 
 
 def find_method(name: str, *, numeric: bool) -> str:
     """The name of a method for this kind of outcome; InputError with the nearest ones if none."""
-    known, others = registered(numeric=numeric), registered(numeric=not numeric)
+    known, kinds = registered(numeric=numeric), ("two classes", "a number")
     name = ALIASES.get(name, name) if numeric else name
     if name in known:
         return name
-    if name in others:
-        kinds = ("two classes", "a number")
+    if name in registered(numeric=not numeric):
         raise InputError(
             f"method {name!r} is for {kinds[not numeric]}, but the outcome is {kinds[numeric]}. "
             f"Choose among {', '.join(known)}."
         )
-    near = " or ".join(map(repr, get_close_matches(name, known, n=3, cutoff=0.6)))
-    meant = f"Did you mean {near}? " if near else ""
-    raise InputError(f"there is no method {name!r}. {meant}The methods are {', '.join(known)}.")
+    near = nearest(name, known)
+    raise InputError(f"there is no method {name!r}. {near}The methods are {', '.join(known)}.")
 
 
 def make_method(name: str, seed: int, *, numeric: bool) -> Any:

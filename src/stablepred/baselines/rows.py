@@ -16,7 +16,7 @@ from stablepred._validation import (
     validate,
     warn_user,
 )
-from stablepred.exceptions import InputError, StablepredWarning
+from stablepred.exceptions import ConvergenceWarning, InputError, StablepredWarning
 from stablepred.models.entry import encode_outcome
 
 IntArray = NDArray[np.intp]
@@ -48,15 +48,13 @@ def read_rows(
 def distinct_rows(
     estimator: Any, weight: FloatArray, x: FloatArray, *others: ArrayLike
 ) -> tuple[FloatArray, IntArray, IntArray]:
-    """Group the rows that have a positive weight and are equal in all columns.
+    """Group the rows that have a positive weight and are equal in all columns, and in ``others``.
 
-    ``others`` are the outcome and the number of the environment, where there are any. Returned are
-    the mass of each group, which sums to one; a row of the table that it stands for; and the number
-    of the group of every row (-1: absent, its weight is zero).
+    Returned are the mass of each group, which sums to one; a row of the table that it stands for;
+    and the number of the group of every row (-1: absent, its weight is zero).
     """
     present = np.flatnonzero(weight > 0)
-    columns = [np.asarray(c, dtype=np.float64) for c in (x, *others)]
-    table = np.column_stack([c[present] for c in columns])
+    table = np.column_stack([x, *others]).astype(np.float64)[present]
     check_size(table, [*column_names(estimator, x.shape[1]), "y", "environment"])
     _, first, at = np.unique(table, axis=0, return_index=True, return_inverse=True)
     mass = np.bincount(at.ravel(), weight[present])
@@ -65,14 +63,22 @@ def distinct_rows(
     return mass / mass.sum(), present[first], everywhere
 
 
+def warn_unless_converged(estimator: Any, advice: str) -> None:
+    if not estimator.converged_:
+        warn_user(
+            f"{type(estimator).__name__} stopped after max_iter={estimator.max_iter} iterations. "
+            f"Raise max_iter, or {advice}.",
+            ConvergenceWarning,
+        )
+
+
 def standardise(x: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Columns with mean 0 and standard deviation 1, both; constant columns become 0."""
     mean = mass @ x
     scale = np.sqrt(mass @ (x - mean) ** 2)
     constant = (x == x[0]).all(axis=0) | (scale == 0)
-    z = (x - mean) / np.where(constant, 1.0, scale)
-    z[:, constant] = 0.0
-    return z, mean, np.where(constant, 1.0, scale)
+    scale[constant] = 1.0
+    return np.where(constant, 0.0, (x - mean) / scale), mean, scale
 
 
 def encode_environments(
@@ -82,11 +88,11 @@ def encode_environments(
 
     With two classes ``y`` must vary in every environment.
     """
-    name = type(estimator).__name__
+    need = f"{type(estimator).__name__} needs several training environments, but"
     if environment is None:
         warn_user(
-            f"{name} needs several training environments, but fit was given no environment= "
-            "labels; all rows are taken as one environment, so that it is an ordinary fit.",
+            f"{need} fit was given no environment= labels; all rows are taken as one environment, "
+            "so that it is an ordinary fit.",
             StablepredWarning,
         )
         return np.zeros(len(x), dtype=np.intp)
@@ -94,8 +100,8 @@ def encode_environments(
     rows = np.bincount(code, weight > 0, minlength=len(known))
     if (rows > 0).sum() < 2:
         raise InputError(
-            f"{name} needs several training environments, but every row with a positive weight "
-            f"has the label {known[rows.argmax()]!r}. Pass the labels of two or more, or none."
+            f"{need} every row with a positive weight has the label {known[rows.argmax()]!r}. Pass "
+            "the labels of two or more, or none."
         )
     for k in np.flatnonzero(rows > 0):
         found = ""

@@ -7,33 +7,21 @@ w = c / (1 - c), with c the probability of "permuted", predicted on folds left o
 """
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures
-from sklearn.utils.validation import has_fit_parameter
 
-from stablepred._parameters import Rule, optional
 from stablepred._random import RandomState, child_seed, numpy_generator, root_seed
 from stablepred._validation import FloatArray
-from stablepred.baselines.balancer import RowBalancer
+from stablepred.baselines.base import RowBalancer
 from stablepred.baselines.rows import standardise
-from stablepred.exceptions import InputError
 from stablepred.io.save import storable
 
 LEAST_DRAWN = 2000  # rows with permuted columns, also where few distinct rows repeat often
 MOST_MULTIPLIED = 20
-
-
-def _check_classifier(name: str, value: Any) -> None:
-    if not (hasattr(value, "predict_proba") and has_fit_parameter(value, "sample_weight")):
-        raise InputError(
-            f"{name} must have predict_proba and take sample_weight in fit, but "
-            f"{type(value).__name__} does not."
-        )
 
 
 @storable
@@ -66,8 +54,6 @@ class SRDOBalancer(RowBalancer):
     >>> model = BalancedRegressor(LinearRegression(), SRDOBalancer(random_state=0))
     """
 
-    rules: ClassVar[dict[str, Rule]] = {"classifier": optional(_check_classifier)}
-
     classifier: Any = None
     _: KW_ONLY
     n_folds: int = 5
@@ -81,6 +67,10 @@ class SRDOBalancer(RowBalancer):
         drawn = draw_independently(z, mass, max(len(z), LEAST_DRAWN), rng)
         w, n_folds = np.empty(len(z)), min(self.n_folds, len(z))
         fold, fold_drawn = rng.permutation(len(z)) % n_folds, np.arange(len(drawn)) % n_folds
+        boosting = HistGradientBoostingClassifier(max_leaf_nodes=8, max_bins=64)
+        if self.classifier is None and z.shape[1] <= MOST_MULTIPLIED:  # squares and products too
+            powers = PolynomialFeatures(2, include_bias=False)
+            z, drawn = powers.fit_transform(z), powers.fit_transform(drawn)
         for k in range(n_folds):
             real, permuted = fold != k, fold_drawn != k
             rows = np.concatenate([z[real], drawn[permuted]])
@@ -88,22 +78,12 @@ class SRDOBalancer(RowBalancer):
             # Both kinds of rows weigh the same in all.
             weight = np.ones(len(rows))
             weight[label == 0] = mass[real] / mass[real].sum() * permuted.sum()
-            if self.classifier is None:
-                classifier = default_classifier(z.shape[1], child_seed(seed, k))
-                option = "histgradientboostingclassifier__sample_weight"
-            else:
-                classifier, option = clone(self.classifier), "sample_weight"
-            classifier.fit(rows, label, **{option: weight})
+            boosting.set_params(random_state=child_seed(seed, k))
+            classifier = clone(boosting if self.classifier is None else self.classifier)
+            classifier.fit(rows, label, sample_weight=weight)
             c = np.clip(classifier.predict_proba(z[~real])[:, 1], 1e-6, 1 - 1e-6)
             w[~real] = c / (1 - c)
         return temper(w / (mass @ w), mass, self.min_effective_share)
-
-
-def default_classifier(n_columns: int, seed: int) -> Any:
-    """Boosting on the columns and, where they are few, on their squares and products."""
-    boosting = HistGradientBoostingClassifier(max_leaf_nodes=8, max_bins=64, random_state=seed)
-    degree = 2 if n_columns <= MOST_MULTIPLIED else 1
-    return make_pipeline(PolynomialFeatures(degree, include_bias=False), boosting)
 
 
 def draw_independently(

@@ -25,7 +25,6 @@ LOOKS: dict[str, Any] = {"rich_markup_mode": "markdown", "pretty_exceptions_enab
 
 
 def load_command(name: str) -> Any:
-    """Import a command from the module of its name."""
     from stablepred.cli.screen import guard
 
     single = typer.Typer(add_completion=False, **LOOKS)
@@ -38,7 +37,6 @@ class Commands(TyperGroup):
     """Lists commands from the table, and imports the one that is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Replace the entry of the table by the command itself."""
         name, entry, rest = super().resolve_command(ctx, args)
         return name, entry and load_command(str(name)), rest
 

@@ -1,22 +1,20 @@
 """``stablepred demo``: train in one environment, compare in nine others."""
 
-import time
 import warnings
 from pathlib import Path
 from typing import Any, Literal
 
 from stablepred._extras import require
 from stablepred.cli import options
-from stablepred.cli.screen import in_options, say, show_table, working
+from stablepred.cli.screen import say, show_table, working
 
-SHOWN: tuple[options.Method, ...] = ("lr", "dlr", "gbr", "dgbr", "stable")
-SUMMARY = dict.fromkeys(("Average_Error", "Stability_Error"), "{:.3f}")
-SUMMARY |= dict.fromkeys(("average_gap", "stability_gap"), "{:.0%}")
+METHODS: tuple[options.Method, ...] = ("dlr", "gbr", "dgbr", "stable")
+SUMMARY = "{Average_Error:.3f}|{Stability_Error:.3f}|{average_gap:.0%}|{stability_gap:.0%}"
+TITLES = ["", "Average\nError", "Stability\nError", "average\ngap", "stability\ngap"]
 EXPLAINED = (
     "average gap, stability gap: the share of the way from LR to the oracle that is closed",
     "shrunk better: whether LR, pulled towards the constant, beats the method in both errors\n",
 )
-NAMES = {method: "Stable" if method == "stable" else method.upper() for method in SHOWN}
 
 
 def demo(
@@ -36,7 +34,7 @@ def demo(
     """
     require("jinja2", "the report")  # before any work is done
     drawing = require("matplotlib.figure", "the picture")
-    from stablepred.cli.tables import new_file, write_csv
+    from stablepred.cli.tables import make_estimator, new_file, write_csv
     from stablepred.evaluation.reports import stability_report
     from stablepred.plotting import EnvironmentErrorsDisplay
     from stablepred.validation.environments import RATES
@@ -45,65 +43,44 @@ def demo(
     output.mkdir(parents=True, exist_ok=True)
     world = SyntheticWorld("s_indep_v", bias_on=bias_on)
     train = world.sample(rows, bias_rate=rate, random_state=seed)
-    models, remarks = _fit_all(train, seed)
-    del models["LR"]  # the report fits its own as a reference
+    models = {}
+    for method in METHODS:  # the report fits LR itself, as a reference
+        with warnings.catch_warnings(), working(f"fitting {method}"):
+            warnings.simplefilter("ignore")  # the table shows how well they do
+            models[method.upper()] = make_estimator(method, seed).fit(train.X, train.y)
     report = stability_report(
-        models.pop("Stable"),
+        models.pop("STABLE"),
         [world.sample(test_rows, bias_rate=r, random_state=seed + 1) for r in RATES],
         train=train,
         stable_features=world.stable_features,
         baselines=models,
         random_state=seed,
     )
-    errors = _in_order(report.comparison.errors)
+    order = ["LR", *models, "Stable", "constant", "oracle"]
+    frames: Any = (report.comparison.errors, report.comparison.summary())
+    errors, summary = (
+        frame.rename(index={"StableClassifier": "Stable"}).loc[order] for frame in frames
+    )
     training = f"r = {rate:g} ({rows:,} rows, bias on the {bias_on})"
     title = f"Trained on {training}, tested on r = .1 to .9"
-    write_csv(errors, output / "errors.csv", force=True, index_label="method")
+    write_csv(errors, output / "errors.csv", index_label="method")
     figure = drawing.Figure(figsize=(7.2, 5), layout="constrained")
     EnvironmentErrorsDisplay.from_report(report, ax=figure.subplots())
     figure.suptitle(title, fontsize=10)
-    with new_file(output / "errors.png", force=True) as temporary:
+    with new_file(output / "errors.png") as temporary:
         figure.savefig(temporary, dpi=150)
     report.to_html(output / "report.html")
     say(f"\n{title}\n")
-    short = errors.map(lambda error: f"{error:.3f}".removeprefix("0"))
-    _show("RMSE per test environment", short.rename(columns=lambda name: name.replace("=0", "=")))
-    summary = _in_order(report.comparison.summary())
-    summary["shrunk_better"] = summary["shrunk_better"].map({True: "yes", False: "no"})
-    for column, form in SUMMARY.items():
-        summary[column] = summary[column].map(form.format)
-    shown = summary[[*SUMMARY, "shrunk_better"]]
-    _show("Summary", shown.rename(columns=lambda name: name.replace("_", "\n")))
-    for line in [*EXPLAINED, *remarks, "", str(report.verdict), ""]:
+    show_table(
+        "RMSE per test environment",
+        ["", *(name.replace("=0", "=") for name in errors)],
+        [[n, *(f"{e:.3f}".removeprefix("0") for e in row)] for n, row in errors.T.items()],
+    )
+    shown = [
+        [name, *SUMMARY.format(**row).split("|"), "yes" if row["shrunk_better"] else "no"]
+        for name, row in summary.iterrows()
+    ]
+    show_table("Summary", [*TITLES, "shrunk\nbetter"], shown)
+    for line in [*EXPLAINED, report.verdict, ""]:
         say(line)
     say(f"written: {output}/report.html, {output}/errors.csv, {output}/errors.png")
-
-
-def _fit_all(train: Any, seed: int) -> tuple[dict[str, Any], list[str]]:
-    """The fitted models, and what there is to say about them."""
-    from stablepred.cli.estimators import make_estimator
-
-    models, remarks = {}, []
-    for method, name in NAMES.items():
-        started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught, working(f"fitting {name}"):
-            warnings.simplefilter("always")
-            models[name] = make_estimator(method, seed).fit(train.X, train.y)
-        remarks.append(f"{name}: fitted in {time.perf_counter() - started:.1f} s")
-        report = getattr(models[name], "balance_report_", None)
-        if report is not None and method != "dlr":
-            remarks[-1] += f", effective sample share {report.effective_share:.1%}"
-        told = dict.fromkeys(in_options(str(w.message), models[name]) for w in caught)
-        remarks.extend(f"{name}: {message}" for message in told)
-    return models, remarks
-
-
-def _in_order(frame: Any) -> Any:
-    """The methods in the order of their names, then the references."""
-    order = [*NAMES.values(), "constant", "oracle"]
-    return frame.rename(index={"StableClassifier": "Stable"}).loc[order]
-
-
-def _show(title: str, frame: Any) -> None:
-    rows = [[str(name), *row] for name, row in zip(frame.index, frame.to_numpy(), strict=True)]
-    show_table(title, ["", *map(str, frame.columns)], rows)

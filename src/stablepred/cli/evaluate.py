@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from stablepred.cli.screen import FAILED_CHECK, say, show_table, warnings_as_lines, working
+from stablepred.cli.screen import say, show_table, warnings_as_lines, working
 
 
 def evaluate(
@@ -33,37 +33,33 @@ def evaluate(
 
     check_file(output, force=force)
     comparing = "" if max_stability is None else "--max-stability"
-    loaded = load_environments(
-        model, tables, target, by, bins, comparing=comparing, min_rows=min_rows
-    )
+    fitted, found, beside = load_environments(model, tables, target, by, bins, min_rows, comparing)
     with warnings_as_lines(), working("resampling rows for the intervals"):
-        errors, verdict = _errors(loaded, seed)
-    write_csv(errors, output, force=force, index_label="environment")
-    _show(errors, len(loaded.environments), by)
+        errors, verdict = _errors(fitted, found, beside, seed)
+    write_csv(errors, output, index_label="environment")
+    _show(errors, len(found), by or "file")
     say(verdict)
-    constant = f"{loaded.model.base_rate:.3f}, the training "
-    constant += "mean" if isinstance(loaded.model.target, NumberTarget) else "rate"
-    passed = _verdict(errors, constant, max_stability)
+    kind = "mean" if isinstance(fitted.target, NumberTarget) else "rate"
+    passed = _verdict(errors, f"{fitted.base_rate:.3f}, the training {kind}", max_stability)
     if output is not None:
         say(f"written: {output}")
     if not passed:
-        raise typer.Exit(FAILED_CHECK)
+        raise typer.Exit(1)
 
 
-def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
+def _errors(fitted: Any, found: Any, references: Any, seed: int) -> tuple[Any, str]:
     """Errors, calibration and references by environment and in summary; the verdict."""
     import pandas as pd
 
-    from stablepred.evaluation.comparison import compare
-    from stablepred.evaluation.facts import model_facts
-    from stablepred.evaluation.metrics import Metric, add_summaries, interval_frame
-    from stablepred.evaluation.verdict import stability_verdict
+    from stablepred.evaluation.diagnostics import model_facts
+    from stablepred.evaluation.metrics import Metric, add_summaries
+    from stablepred.evaluation.verdict import compare_errors, stability_verdict
 
-    found, facts = loaded.environments, model_facts(loaded.model.estimator)
-    predicted = {e.name: loaded.model.expected(e.X) for e in found}
-    metric, methods = Metric.of("rmse"), {facts.name: predicted}
-    comparison, draws = compare(methods, loaded.references, found, metric, 0.95, 500, seed)
-    frame = interval_frame(comparison.errors.iloc[0], draws, 0.95)
+    facts, metric = model_facts(fitted.estimator), Metric.of("rmse")
+    predicted = {e.name: fitted.expected(e.X) for e in found}
+    methods = {facts.name: predicted}
+    comparison = compare_errors(methods, references, found, metric, 0.95, 500, seed)
+    frame = comparison.intervals.copy()
     for name, errors in list(comparison.errors.iterrows())[1:]:
         frame[name] = add_summaries(errors.to_numpy())
     frame.insert(0, "rows", pd.Series({e.name: len(e) for e in found}, dtype="Int64"))
@@ -72,7 +68,7 @@ def _errors(loaded: Any, seed: int) -> tuple[Any, str]:
     return frame, stability_verdict(comparison, "rmse", 0.95, False, facts.effective_share)
 
 
-def _show(errors: Any, environments: int, by: str | None) -> None:
+def _show(errors: Any, environments: int, by: str) -> None:
     short = errors.rename(columns={"constant": "const."})
     references = list(short.columns[6:])
     rows, size = [], math.floor(math.log10(max(1e-9, errors["error"].max())))
@@ -81,12 +77,12 @@ def _show(errors: Any, environments: int, by: str | None) -> None:
         single = k < environments
         parts = f"{{rows:,.0f}}|{{rate:{form}}}|{{predicted:{form}}}" if single else "||"
         parts += f"|{{error:{form}}}|{{low:{form}}}–{{high:{form}}}"
-        own = [str(name) if single else str(name).removesuffix("_Error")]
-        own += parts.format(**row).replace("nan–nan", "–").split("|")
-        rows.append([*own, *(f"{row[reference]:{form}}" for reference in references)])
-    title = f"RMSE by {by or 'file'} with 95% intervals, beside the references; mean outcome and "
-    columns = [by or "file", "rows", "mean", "pred.", "RMSE", "95%", *references]
-    show_table(f"{title}prediction", columns, rows, rule_before=environments)
+        cells = parts.format(**row).replace("nan–nan", "–").split("|")
+        shown = str(name) if single else str(name).removesuffix("_Error")
+        rows.append([shown, *cells, *(f"{row[reference]:{form}}" for reference in references)])
+    title = f"RMSE by {by} with 95% intervals, beside the references; mean outcome and prediction"
+    columns = [by, "rows", "mean", "pred.", "RMSE", "95%", *references]
+    show_table(title, columns, rows, rule_before=environments)
 
 
 def _verdict(errors: Any, constant: str, most: float | None) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,7 @@ def fit(
     Example: stablepred fit train.csv --target bought --drop customer_id -o model
     """
     from stablepred import StableRegressor
-    from stablepred.cli.estimators import make_estimator, set_parameters
-    from stablepred.cli.tables import open_input, read, select_columns
+    from stablepred.cli import tables
     from stablepred.tables.table_model import check_model_folder, encode_table
     from stablepred.tables.target import NumberTarget, is_missing, learn_target
 
@@ -46,18 +46,16 @@ def fit(
             f"--method {method} learns from one environment; --by is for stable. Leave the column "
             f"out with --drop {shlex.quote(by)}, or use --method stable."
         )
-    if cv == 1:
-        raise options.UsageError("--cv 1 leaves no rows to fit on; use 2 or more folds, or 0.")
     if output == options.STANDARD:
         raise options.UsageError("a model is a folder, not standard output: name one.")
     check_model_folder(output, force=force)
-    estimator = make_estimator(method, seed)
-    set_parameters(estimator, settings or [])
-    file = open_input(table)
-    columns, dropped = select_columns(file, drop, target)
+    estimator = tables.make_estimator(method, seed)
+    tables.set_parameters(estimator, settings or [])
+    file = tables.open_input(table)
+    columns, dropped = tables.select_columns(file, drop, target)
     if by in dropped:
         raise options.UsageError(f"{by!r} was dropped; --by needs it, and uses it as no feature.")
-    frame = read(file, columns)
+    frame = tables.read(file, columns)
     if method == "stable":
         known = frame[target][~is_missing(frame[target])]  # others: see encode_table
         if isinstance(learn_target(known, positive), NumberTarget):
@@ -65,20 +63,20 @@ def fit(
     with warnings_as_lines(), working("encoding columns"):
         encoded = encode_table(frame, target, estimator, (), positive, skip_missing_target, by)
     say(f"read {table}: {len(encoded.y):,} rows, {len(file.columns)} columns ({file.format})")
-    _describe_columns(encoded, dropped)
+    if dropped:
+        say(f"left out as asked: {', '.join(dropped)}")
+    _describe_columns(encoded)
     with warnings_as_lines(estimator), working(f"fitting {method}"):
         model = encoded.fit(estimator)
         model.save(output, force=force)  # before anything more is printed
     _describe_model(model)
-    with working("fitting again on each fold"):
-        _compare_held_out(encoded, model, cv)
+    if cv > 1 and model.references is not None:
+        with working("fitting again on each fold"):
+            say(_compare_held_out(encoded, model, cv))
     say(f"written: {output} (model.safetensors)")
 
 
-def _describe_columns(encoded: Any, dropped: list[str]) -> None:
-    """Print what became of the columns."""
-    if dropped:
-        say(f"left out as asked: {', '.join(dropped)}")
+def _describe_columns(encoded: Any) -> None:
     outcome, share = encoded.target, f"{encoded.base_rate:.1%} of the rows"
     if hasattr(outcome, "positive"):
         what = f"{outcome.positive!r} is 1 ({share}), {outcome.negative!r} is 0"
@@ -95,31 +93,24 @@ def _describe_columns(encoded: Any, dropped: list[str]) -> None:
     say(f"{len(names)} features from {len(used)} columns")
 
 
-def _compare_held_out(encoded: Any, model: Any, cv: int) -> None:
-    """Print the cross-validated errors of the model and of its references."""
+def _compare_held_out(encoded: Any, model: Any, cv: int) -> str:
     from stablepred.evaluation.references import cross_validate
 
-    if model.references is None or cv < 2:
-        return
-    k = model.references.n_classes
-    try:
+    k, own = model.references.n_classes, math.nan
+    with suppress(ValueError):  # of a fold with few rows; the fit on all of them went well
         own = cross_validate(model.estimator, encoded.features, encoded.y, n_classes=k, cv=cv)
-    except ValueError:  # of a fold with few rows; the fit on all of them went well
-        own = math.nan
     if math.isnan(own):
-        say("no comparison on held-out rows: there are too few rows for it")
-        return
+        return "no comparison on held-out rows: there are too few rows for it"
     name, linear = type(model.estimator).__name__, "logistic regression"
     if name == "LogisticRegression":
         name, linear = f"{name} (C = {model.estimator.C:g})", f"{linear} with a chosen penalty"
     beside = model.references.errors["rmse"].rename({"LR": linear})
     others = ", ".join(f"{name} {error:.4f}" for name, error in beside[::-1].items())
-    say(f"RMSE on held-out rows of this table: {name} {own:.4f}, {others}")
+    return f"RMSE on held-out rows of this table: {name} {own:.4f}, {others}"
 
 
 def _describe_model(model: Any) -> None:
-    """Print what was found."""
-    from stablepred.evaluation.facts import model_facts
+    from stablepred.evaluation.diagnostics import model_facts
     from stablepred.tables.messages import listed
 
     facts = model_facts(model)
@@ -140,7 +131,6 @@ def _describe_model(model: Any) -> None:
 
 
 def show_effects(effects: Any, *, balanced: bool = True) -> None:
-    """Print the largest effects, with their intervals and verdicts."""
     top = effects.sort_values("effect", key=abs, ascending=False, kind="stable").head(SHOWN)
     rows = [[r["feature"], *EFFECT.format(**r).split("|"), r["verdict"]] for _, r in top.iterrows()]
     how = "with the other features balanced" if balanced else "with nothing balanced"

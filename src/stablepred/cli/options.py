@@ -17,8 +17,7 @@ HELP = {
     "model": "Folder that 'stablepred fit' wrote.",
     "target": "Outcome column, if its name differs from that in training.",
     "by": "Column whose values are the environments; numbers are cut into bins.",
-    "bins": "Edges for a numeric --by column, for example 20,30,40,50,100 for [20, 30) and so on; "
-    "without them quartiles.",
+    "bins": "Edges for a numeric --by column, as 20,30,40 for [20, 30) and so on; else quartiles.",
     "min_rows": "With --by, leave out environments with fewer rows.",
     "drop": "Column to leave out; may be repeated, or several separated by commas.",
     "settings": "A parameter of the method, for example --set max_iter=200; may be repeated.",
@@ -37,8 +36,7 @@ HELP = {
     "demo test_rows": "Rows of each test environment.",
     "demo seed": "Seed of data and methods.",
     "demo output": "Folder for the table, the figure and the report.",
-    "evaluate max_stability": "Exit code 1 if Stability_Error is larger, or if the model is no "
-    "better on average than a constant, which is always stable.",
+    "evaluate max_stability": "Exit code 1 above it, or if the model is no better than a constant.",
     "fit target": "Outcome column: two values; with stable, also several classes or a number.",
     "fit output": "Folder for the model.",
     "fit method": "stable leaves out what cannot be relied on; gbr and dgbr are the paper's "
@@ -47,8 +45,6 @@ HELP = {
     "fit positive": "Value of the target to predict; by default the last one.",
     "fit cv": "Folds for the cross-validated error of the model; 0 skips it.",
     "fit skip_missing_target": "Leave out rows without an outcome.",
-    "report train": "Fit the references on this table, instead of using those stored with the "
-    "model.",
     "report output": "HTML file to write; - is standard output.",
     "reproduce names": "What to run; without a name, the list of studies is shown.",
     "reproduce seeds": "Number of seeds: 10, or 2 with --quick.",

@@ -12,33 +12,31 @@ def predict(
 ) -> None:
     """Predict for new rows: one line per row, in order, with 'probability' and 'prediction'.
 
-    Of several classes each has a column; a numeric outcome has only its prediction.
-
-    Rows are read and written in pieces, so that the table need not fit into memory.
+    Of several classes each has a column; a numeric outcome has only its prediction. Rows are read
+    and written in pieces, so that the table need not fit into memory.
 
     Example: stablepred predict model new.csv -o predictions.csv
     """
     import pandas as pd
 
     from stablepred.cli.tables import check_file, load_model, new_file, open_rows
-    from stablepred.tables.encoder import note_lines
+    from stablepred.tables.messages import note_lines
 
     check_file(output, force=force)
     fitted = load_model(model)
     positive = getattr(fitted.target, "positive", None)
     surprises: list[Any] = []
-    rows = 0
+    rows, what = 0, "" if positive is None else f"probability of {positive!r}, "
     file = open_rows(fitted, table)
     spinner = working(f"predicting {table.name}")
-    with spinner, warnings_as_lines(), new_file(output, force=force) as temporary:
+    with spinner, warnings_as_lines(), new_file(output) as temporary:
         for frame in file.pieces(fitted.encoder.used_columns):
             features, unexpected = fitted.features(frame)
             expected = fitted.expected(features)
+            found = pd.DataFrame({} if positive is None else {"probability": expected})
             if expected.ndim == 2:
                 names = [f"probability of {label}" for label in fitted.estimator.classes_]
-                found = pd.DataFrame(expected, columns=names)
-            else:
-                found = pd.DataFrame({} if positive is None else {"probability": expected})
+                found, what = pd.DataFrame(expected, columns=names), "probability of each class, "
             found["prediction"] = fitted.decide(expected)
             found.to_csv(temporary, index=False, header=rows == 0, mode="a")
             surprises += unexpected
@@ -47,6 +45,4 @@ def predict(
             raise options.UsageError(f"{table} has a header but no rows.")
     for line in note_lines(surprises):
         say(line)
-    what = "" if positive is None else f"probability of {positive!r}, "
-    what = "probability of each class, " if hasattr(fitted.target, "values") else what
     say(f"written: {output} ({rows:,} rows: {what}prediction)")

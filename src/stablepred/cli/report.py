@@ -13,7 +13,6 @@ def report(
     by: str | None = None,
     bins: str | None = None,
     min_rows: int = 30,
-    train: Path | None = None,
     output: Path = Path("report.html"),
     seed: int = 0,
     force: bool = False,
@@ -30,19 +29,10 @@ def report(
 
     require("jinja2", "a report")  # before any work is done
     check_file(output, force=force)
-    loaded = load_environments(
-        model, tables, target, by, bins, comparing="a report", min_rows=min_rows
-    )
-    trained = None if train is None else load_environments(model, [train], target).environments[0]
+    fitted, found, kept = load_environments(model, tables, target, by, bins, min_rows, "a report")
     with warnings_as_lines(), working("comparing environments"):
-        result = stability_report(
-            loaded.model.estimator,
-            loaded.environments,
-            train=trained,
-            references=loaded.references if train is None else None,
-            random_state=seed,
-        )
-    with new_file(output, force=force) as temporary:
+        result = stability_report(fitted.estimator, found, references=kept, random_state=seed)
+    with new_file(output) as temporary:
         result.to_html(temporary)
     say(result.verdict)
     say(f"worst in {result.worst}, best in {result.best}")

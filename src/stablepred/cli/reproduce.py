@@ -38,6 +38,8 @@ def reproduce(
     if not names:
         say(known)
         return
+    from stablepred.cli.tables import check_file
+
     count = seeds if seeds is not None else 2 if quick else 10
     standard = RESULTS / "quick" if quick else RESULTS
     folder = standard if output is None else output
@@ -49,14 +51,7 @@ def reproduce(
     for name in dict.fromkeys(names):
         command = shlex.join(["stablepred", "reproduce", name, *flags])
         study = catalogue.find_study(name, seeds_in_use, quick=quick, tuned=tuned, command=command)
-        try:  # before anything is run
-            (folder / study.folder).mkdir(parents=True, exist_ok=True)
-            (folder / study.folder / "records.jsonl").open("a").close()
-        except OSError as error:
-            raise options.UsageError(
-                f"cannot write to {folder / study.folder}: {error.strerror}. Choose another folder "
-                "with --output."
-            ) from None
+        check_file(folder / study.folder / "records.jsonl", force=True)  # before anything is run
         studies.append(study)
     for study in studies:
         for path in study.reproduce(folder / study.folder, jobs):

@@ -1,7 +1,6 @@
 """What commands print, on standard output and error, and how they end when something goes wrong."""
 
 import ast
-import errno
 import io
 import os
 import re
@@ -22,10 +21,6 @@ from rich.table import Table
 from rich.text import Text
 
 from stablepred.cli import options
-
-FAILED_CHECK = 1
-BAD_INPUT = 2
-BROKEN_PIPE = 141
 
 # Parameters of functions for tables that are options here, and a value as Python writes it.
 OPTIONS = ("drop", "positive", "target", "by", "force", "skip_missing_target")
@@ -97,9 +92,9 @@ def guard(command: Callable[..., None]) -> Any:
             print(f"error: {in_options(describe(error))}", file=sys.stderr)
             failed = True
         if failed:  # not above, where the error would stay alive with all that its frames hold
-            raise typer.Exit(BAD_INPUT)
+            raise typer.Exit(2)
         if isinstance(sys.stdout, NoReader):
-            raise typer.Exit(BROKEN_PIPE)
+            raise typer.Exit(141)
 
     debug = Parameter("debug", Parameter.KEYWORD_ONLY, default=False, annotation=bool)
     taken = [*signature(command).parameters.values(), debug]
@@ -110,17 +105,12 @@ def guard(command: Callable[..., None]) -> Any:
 
 
 def describe(error: BaseException) -> str:
-    """What went wrong, and what to do about it."""
     from stablepred.exceptions import InputError
 
     if isinstance(error, KeyboardInterrupt):
         return "interrupted."
     if isinstance(error, InputError | options.UsageError):
         return str(error)
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        return "the disk is full; free some space and run it again."
-    if isinstance(error, PermissionError):
-        return f"no permission for {error.filename}; name another path."
     if isinstance(error, OSError):
         return f"{str(error).rstrip('.')}."
     if isinstance(error, MemoryError):
@@ -155,7 +145,6 @@ def in_options(message: str, estimator: Any = None) -> str:
 
 
 def parse_value(text: str) -> object:
-    """A Python literal, or else the text as a string."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

@@ -23,20 +23,20 @@ def stress(
 
     Example: stablepred stress model train.csv
     """
-    from stablepred.cli.tables import check_file, load_environments, write_csv
+    from stablepred.cli import tables
     from stablepred.evaluation.stress import stress_test
 
-    check_file(output, force=force)
-    fitted, (rows,), _ = load_environments(model, [table], target)
+    tables.check_file(output, force=force)
+    fitted, (rows,), _ = tables.load_environments(model, [table], target)
     with warnings_as_lines(), working("resampling rows for each feature"):
         encoded = fitted.encoder.encode(rows.X)[0] if fitted.typed else rows.X
         found = stress_test(fitted.expected(rows.X), encoded, rows.y, random_state=seed)
-    write_csv(found.to_frame(), output, force=force)
+    tables.write_csv(found.to_frame(), output)
     top = found.errors.head(SHOWN)
     say(f"RMSE as the rows are: {found.observed:.4f}")
     show_table(
         f"RMSE when one feature comes to follow the outcome or to oppose it, "
-        f"{min(SHOWN, len(found.errors))} most dangerous of {len(found.errors)}",
+        f"{len(top)} most dangerous of {len(found.errors)}",
         ["feature", "agrees", "worst", "95% interval", "share", "spread"],
         [[str(name), *ROW.format(**row).split("|")] for name, row in top.iterrows()],
     )

@@ -1,4 +1,4 @@
-"""Files that commands read and write: models, tables and results."""
+"""Files that commands read and write (models, tables, results), and the methods that they fit."""
 
 import shutil
 import sys
@@ -6,28 +6,50 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import stablepred
 from stablepred._text import count_noun
-from stablepred.cli.options import STANDARD
-from stablepred.cli.screen import say, working
+from stablepred.baselines.methods import CLASSIFIERS
+from stablepred.cli.options import STANDARD, Method
+from stablepred.cli.screen import parse_value, say, working
 from stablepred.evaluation.predictions import PlainTable
 from stablepred.exceptions import InputError
 from stablepred.io import atomic
-from stablepred.tables.encoder import note_lines
 from stablepred.tables.files import TableFile, open_table
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, check_known, listed
+from stablepred.tables.messages import Note, check_known, listed, nearest, note_lines
 from stablepred.tables.table_model import TableModel
 from stablepred.tables.target import ClassTarget
 
+References = dict[str, dict[str, Any]]  # predictions by role, then by environment
+
+
+def make_estimator(method: Method, seed: int) -> Any:
+    return CLASSIFIERS[method.replace("-", "_")](seed)
+
+
+def set_parameters(estimator: Any, settings: Sequence[str]) -> None:
+    known = sorted(estimator.get_params(deep=False).keys() - {"estimator"})
+    for entry in settings:
+        name, equals, text = (part.strip() for part in entry.partition("="))
+        if not equals:
+            raise InputError(f"--set takes name=value, but was given {entry!r}.")
+        if name not in known:
+            raise InputError(
+                f"{type(estimator).__name__} has no parameter {name!r} to set. "
+                f"{nearest(name, known)}It has: {', '.join(known)}."
+            )
+        estimator.set_params(**{name: parse_value(text)})
+
+
+# --- what is read ---
+
 
 def load_model(folder: Path) -> TableModel:
-    """The model in a folder that ``stablepred fit`` wrote."""
     if not folder.exists():
         raise InputError(f"there is no model folder {folder}. Write one with 'stablepred fit'.")
     model = stablepred.load(folder)
@@ -40,14 +62,12 @@ def load_model(folder: Path) -> TableModel:
 
 
 def open_input(path: Path) -> TableFile:
-    """The table at a path, or on standard input."""
     if path == STANDARD:
         return open_table("standard input", sys.stdin.buffer)
     return open_table(path)
 
 
 def read(file: TableFile, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """All rows of some columns, with a spinner."""
     with working(f"reading {file.path.name}"):
         return file.read(columns)
 
@@ -77,8 +97,7 @@ def open_rows(model: TableModel, path: Path, *used: str) -> TableFile:
         check_known(name, file.columns, f"{path}: column")
     model.encoder.check_has_columns(file.columns)
     known = {*model.encoder.used_columns, *used}
-    ignored = [name for name in file.columns if name not in known]
-    if ignored:
+    if ignored := [name for name in file.columns if name not in known]:
         say(f"ignored, not used by the model: {listed(ignored)}")
     return file
 
@@ -88,25 +107,16 @@ def distinct_name(path: Path, others: Sequence[Path]) -> str:
     return path.name if [other.name for other in others].count(path.name) == 1 else str(path)
 
 
-class Loaded(NamedTuple):
-    """A model, environments of its features, and what its references predict there."""
-
-    model: TableModel
-    environments: list[PlainTable]
-    references: dict[str, dict[str, Any]]  # by role, then by environment
-
-
 def load_environments(
     folder: Path,
     paths: Sequence[Path],
     target: str | None,
     by: str | None = None,
     bins: str | None = None,
-    *,
-    comparing: str = "",
     min_rows: int = 1,
-) -> Loaded:
-    """A model, and one environment per file, or one file cut by a column.
+    comparing: str = "",
+) -> tuple[TableModel, list[PlainTable], References]:
+    """A model, one environment per file or per group of one file, and what references predict.
 
     What is ``comparing`` environments needs two of them.
     """
@@ -126,7 +136,7 @@ def load_environments(
     extra = [outcome] if by is None else [outcome, by]
     found: list[PlainTable] = []
     surprises: list[Note] = []
-    references: dict[str, dict[str, Any]] = {}
+    references: References = {}
     for path in paths:
         file = open_rows(model, path, *extra)
         frame = read(file, list(dict.fromkeys([*model.encoder.used_columns, *extra])))
@@ -150,7 +160,7 @@ def load_environments(
             f"{comparing} compares environments, but there is only one. Name a column with --by, "
             "or give several files."
         )
-    return Loaded(model, found, references)
+    return model, found, references
 
 
 def _cut_rows(column: pd.Series, bins: str | None, min_rows: int) -> dict[str, Any]:
@@ -168,18 +178,14 @@ def _cut_rows(column: pd.Series, bins: str | None, min_rows: int) -> dict[str, A
     groups = group_rows(column, edges)
     for line in groups.notes:
         say(line)
-    large = {name: rows for name, rows in groups.rows.items() if rows.sum() >= min_rows}
-    few = [
-        f"{name} ({count_noun(int(rows.sum()), 'row')})"
-        for name, rows in groups.rows.items()
-        if name not in large
-    ]
-    if len(large) < 2 or not few:
-        if few and len(groups.rows) > 1:
-            say(f"fewer than two environments have {min_rows} rows (--min-rows): none is left out")
-        return groups.rows
-    say(f"left out, under {min_rows} rows: {listed(few)}; --min-rows 1 takes them in")
-    return large
+    sizes = {name: int(rows.sum()) for name, rows in groups.rows.items()}
+    few = [f"{name} ({count_noun(n, 'row')})" for name, n in sizes.items() if n < min_rows]
+    if few and len(sizes) - len(few) >= 2:
+        say(f"left out, under {min_rows} rows: {listed(few)}; --min-rows 1 takes them in")
+        return {name: rows for name, rows in groups.rows.items() if sizes[name] >= min_rows}
+    if few and len(sizes) > 1:
+        say(f"fewer than two environments have {min_rows} rows (--min-rows): none is left out")
+    return groups.rows
 
 
 # --- what is written: checked before any work is done, complete or not there at all ---
@@ -197,10 +203,9 @@ def check_file(path: Path | None, *, force: bool) -> None:
 
 
 @contextmanager
-def new_file(path: Path, *, force: bool) -> Iterator[Path]:
+def new_file(path: Path) -> Iterator[Path]:
     """Yield a name to write to; the file gets its own name when the block is done."""
     if path != STANDARD:
-        check_file(path, force=force)
         with atomic.new_file(path) as temporary:
             yield temporary
         return
@@ -212,8 +217,7 @@ def new_file(path: Path, *, force: bool) -> Iterator[Path]:
             sys.__stdout__.flush()
 
 
-def write_csv(frame: pd.DataFrame, path: Path | None, *, force: bool, **options: Any) -> None:
-    """Write a frame, if there is a path."""
+def write_csv(frame: pd.DataFrame, path: Path | None, **options: Any) -> None:
     if path is not None:
-        with new_file(path, force=force) as temporary:
+        with new_file(path) as temporary:
             frame.to_csv(temporary, **options)

@@ -23,23 +23,22 @@ def weights(
     import pandas as pd
 
     from stablepred import GlobalBalancer
-    from stablepred.cli.estimators import set_parameters
-    from stablepred.cli.tables import check_file, open_input, read, select_columns, write_csv
+    from stablepred.cli import tables
     from stablepred.tables.encoder import TableEncoder
 
-    check_file(output, force=force)
+    tables.check_file(output, force=force)
     balancer = GlobalBalancer()
-    set_parameters(balancer, settings or [])
-    file = open_input(table)
-    columns = [name for name in select_columns(file, drop, target)[0] if name != target]
-    frame = read(file, columns)
+    tables.set_parameters(balancer, settings or [])
+    file = tables.open_input(table)
+    columns = [name for name in tables.select_columns(file, drop, target)[0] if name != target]
+    frame = tables.read(file, columns)
     say(f"read {table}: {len(frame):,} rows, {len(file.columns)} columns ({file.format})")
     if target is None:
         say("no --target was named: every column is balanced, an outcome among them too")
     with warnings_as_lines(balancer), working("balancing"):
         encoder = TableEncoder(dichotomize=balancer.dichotomize).fit(frame)
         w = balancer.fit(encoder.encode(frame)[0]).weights_
-    write_csv(pd.DataFrame({"weight": w / w.mean()}), output, force=force, index=False)
+    tables.write_csv(pd.DataFrame({"weight": w / w.mean()}), output, index=False)
     for line in encoder.notes_:
         say(line)
     report = balancer.balance_report_.between(encoder.variable_of)

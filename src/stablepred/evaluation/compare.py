@@ -1,16 +1,16 @@
 """Many methods, trained on the same rows and tested in the same environments: one table."""
 
-import hashlib
 import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
@@ -18,6 +18,7 @@ from sklearn.utils.validation import has_fit_parameter
 from stablepred._extras import require
 from stablepred._random import RandomState, root_seed
 from stablepred._text import error_name, join_words
+from stablepred._validation import read_labels
 from stablepred._version import __version__
 from stablepred.baselines.methods import default_methods, find_method, make_method
 from stablepred.evaluation.metrics import (
@@ -27,37 +28,36 @@ from stablepred.evaluation.metrics import (
     check_interval,
     interval_frame,
 )
-from stablepred.evaluation.predictions import FloatArray
-from stablepred.evaluation.training import Split, make_splits
+from stablepred.evaluation.predictions import (
+    FloatArray,
+    PlainTable,
+    check_columns,
+    check_environments,
+    encode_classes,
+    list_tables,
+    read_outcomes,
+)
 from stablepred.exceptions import InputError
+from stablepred.html.fragments import Report, table
 from stablepred.io.records import Records, Result
 
-COLUMNS = [
-    f"{name}{end}" for name in ("average", "stability", "worst") for end in ("", " low", " high")
-]
+SHOWN = ("average", "stability", "worst")
+COLUMNS = [f"{name}{end}" for name in SHOWN for end in ("", " low", " high")]
+MOST_CODES = 10  # integers with more different values than this are a number
 
 
 @dataclass(frozen=True, repr=False)
-class MethodComparison:
+class MethodComparison(Report):
     """Errors of many methods in the same test environments; prints as a table.
 
-    Attributes
-    ----------
-    table : DataFrame
-        One row per method, the smallest Average_Error first: ``average``, ``stability`` and
-        ``worst`` error, each with the ``low`` and ``high`` end of its bootstrap interval, the
-        ``seconds`` of the fit, and the ``message`` of a method that failed.
-    errors : DataFrame
-        The error of every method (row) in every test environment (column).
-    warnings : dict of list of str
-        What each method warned of.
-    error, level : str and float
-        Name of the error, and level of the intervals.
+    ``table`` has one row per method, the smallest Average_Error first: ``average``, ``stability``
+    and ``worst`` error, each with the ``low`` and ``high`` end of its bootstrap interval, the
+    ``seconds`` of the fit, and the ``message`` of a method that failed.
     """
 
     table: pd.DataFrame
-    errors: pd.DataFrame
-    warnings: dict[str, list[str]]
+    errors: pd.DataFrame  # of every method (row) in every test environment (column)
+    warnings: dict[str, list[str]]  # what each method warned of
     error: str
     level: float
 
@@ -67,30 +67,22 @@ class MethodComparison:
 
     def _shown(self) -> pd.DataFrame:
         """The numbers as text."""
-        rows = {}
-        for name, row in self.table.iterrows():
-            cells = {
-                what: ""
-                if np.isnan(row[what])
-                else f"{row[what]:.3f} ({row[f'{what} low']:.3f} to {row[f'{what} high']:.3f})"
-                for what in ("average", "stability", "worst")
-            }
-            rows[name] = cells | {"seconds": f"{row['seconds']:.1f}", "message": row["message"]}
-        frame = pd.DataFrame.from_dict(rows, orient="index")
-        return frame if frame["message"].any() else frame.drop(columns="message")
+        shown = self.table[["seconds", "message"]].round(1)
+        for k, what in enumerate(SHOWN):
+            cells = self.table[[what, f"{what} low", f"{what} high"]].to_numpy()
+            shown.insert(k, what, [f"{a:.3f} ({low:.3f} to {high:.3f})" for a, low, high in cells])
+        shown = shown.replace("nan (nan to nan)", "").rename_axis(None)
+        return shown if shown["message"].any() else shown.drop(columns="message")
 
     @property
     def notes(self) -> list[str]:
         """What methods warned of, a line each."""
-        by_line: dict[str, list[str]] = {}
-        for name, lines in self.warnings.items():
-            for line in lines:
-                by_line.setdefault(line, []).append(name)
-        return [f"{join_words(names)}: {line}" for line, names in by_line.items()]
+        lines = dict.fromkeys(line for told in self.warnings.values() for line in told)
+        told = {line: [n for n, those in self.warnings.items() if line in those] for line in lines}
+        return [f"{join_words(names)}: {line}" for line, names in told.items()]
 
     @property
     def title(self) -> str:
-        """What the numbers are."""
         return (
             f"{error_name(self.error)} over {self.errors.shape[1]} test environments, with "
             f"{self.level:.0%} intervals over rows"
@@ -99,29 +91,86 @@ class MethodComparison:
     def __str__(self) -> str:
         return "\n".join([self.title, self._shown().to_string(), *self.notes])
 
-    __repr__ = __str__
-
     def _repr_html_(self) -> str:
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return f"<p>{escape(self.title)}</p>{self._shown().to_html()}<ul>{notes}</ul>"
+        return table(self._shown(), "\n".join([self.title, *self.notes]))
 
     def plot(self) -> Any:
         """Average and stability error of every method, with intervals; a matplotlib figure."""
-        shown = self.table[self.table["message"] == ""].iloc[::-1]
-        figure = require("matplotlib.figure", "a picture").Figure(
-            figsize=(9, 1 + 0.3 * len(shown)), layout="constrained"
-        )
-        for axes, what in zip(
-            figure.subplots(1, 2, sharey=True), ("average", "stability"), strict=True
-        ):
-            middle = shown[what].to_numpy()
-            ends = shown[[f"{what} low", f"{what} high"]].to_numpy()
-            sides = np.maximum(np.abs(ends - middle[:, None]), 0.0).T
-            axes.errorbar(middle, np.arange(len(shown)), xerr=sides, fmt="o")
-            axes.set(xlabel=f"{what} error ({error_name(self.error)})", yticks=range(len(shown)))
-            axes.set_yticklabels(shown.index)
-            axes.grid(axis="x", alpha=0.3)
+        figure = require("matplotlib.figure", "a picture").Figure((8, 3), layout="constrained")
+        from stablepred.plotting.rows import BASELINES, Display, Marks, draw_rows
+
+        shown = self.table[self.table["message"] == ""]
+        series = [
+            Marks(what, shown[what], look, shown[f"{what} low"], shown[f"{what} high"])
+            for what, look in zip(("average", "stability"), BASELINES, strict=False)
+        ]
+        name = f"error ({error_name(self.error)})"
+        drawn = draw_rows(Display(), figure.subplots(), list(shown.index), series, name)
+        figure.set_figheight(drawn.height_)
         return figure
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Training rows, labels of their environments if there are several, and test environments."""
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    environment: NDArray[Any] | None
+    tests: list[PlainTable]
+    numeric: bool  # whether the outcome is a number; else 0/1
+
+
+def make_splits(train: Any, tests: Any, environment: Any, *, leave_one_out: bool) -> list[Split]:
+    """One split, or one for every environment that is left out."""
+    trained = list_tables(train, "train")
+    if leave_one_out and (tests is not None or environment is not None):
+        raise InputError(
+            "leave_one_out tests the environments of one list, which are the labels as well: "
+            "leave tests= out, and environment=."
+        )
+    if tests is not None:
+        return [_make_split(trained, list_tables(tests, "test"), environment)]
+    if len(trained) < 2:
+        raise InputError(
+            "there is nothing to test in. Pass tests=, or a list of two or more environments."
+        )
+    if not leave_one_out:
+        return [_make_split(trained[:1], trained[1:], environment)]
+    return [_make_split([t for t in trained if t is not one], [one], None) for one in trained]
+
+
+def _make_split(trained: list[PlainTable], tests: list[PlainTable], environment: Any) -> Split:
+    """Check that all tables go together, and encode the outcome by what was seen in training."""
+    several = len(trained) > 1
+    check_environments([*trained, *tests] if several else tests)
+    check_columns(tests[0], trained[0].X.columns, "training")
+    if environment is not None:
+        read_labels(environment, "environment", sum(map(len, trained)))
+        environment = np.asarray(environment)
+    elif several:
+        environment = np.repeat([t.name for t in trained], [len(t) for t in trained])
+    X = pd.concat([table.X for table in trained], ignore_index=True)
+    whole = PlainTable("training", X, np.concatenate([table.y for table in trained]))
+    values = np.unique(whole.y)
+    if len(values) < 2:
+        raise InputError(
+            f"the outcome is always {values[0]} in training for {tests[0].name!r}: there is "
+            "nothing to learn."
+        )
+    numeric, few = len(values) > 2, len(values) <= MOST_CODES
+    if numeric and whole.y.dtype.kind not in ("f" if few else "iuf"):
+        raise InputError(
+            f"the outcome must be a number or have two classes, but has {len(values)} different "
+            f"values (e.g. {', '.join(map(str, values[:3]))}). Combine several classes into two; "
+            "of a number pass floats."
+        )
+    tables, known = [whole, *tests], values.tolist()
+    if numeric:
+        tables = read_outcomes(tables, [])
+    else:
+        tables = [encode_classes(one, "training", known) for one in tables]
+    return Split(X, tables[0].y, environment, tables[1:], numeric)
 
 
 def compare(
@@ -148,23 +197,19 @@ def compare(
     tests : Environment, (X, y), or a list or mapping of them
         Where to test.
     methods : list of str, or mapping of names to estimators, optional
-        Names are those of ``stablepred.baselines.methods``: constant, lr, lr_cv, lr_unpenalised,
-        boosting, stable, gbr, dgbr, dlr, gbr_paper, dgbr_paper, dwr, srdo, dro_chi2, dro_cvar,
-        dro_kl, group_dro; and for a number constant, ols, lasso, boosting, stable, gbr, dwr, srdo,
-        dro_chi2, dro_cvar, dro_kl, anchor. They get the columns as a `TableEncoder` encodes them;
-        estimators of a mapping get X as it is. By default, all that the data allow.
+        Of two classes constant, lr, lr_cv, lr_unpenalised, boosting, stable, gbr, dgbr, dlr,
+        gbr_paper, dgbr_paper, dwr, srdo, dro_chi2, dro_cvar, dro_kl, group_dro; of a number
+        constant, ols, lasso, boosting, stable, gbr, dwr, srdo, dro_chi2, dro_cvar, dro_kl, anchor.
+        Estimators of a mapping get X as it is, not encoded. By default, all that the data allow.
     environment : array-like, optional
         Labels of the training environments, one for every row of a single ``train``.
     leave_one_out : bool
         With one list and no ``tests``: every environment is tested by methods that were trained on
         all others, which are their training environments.
-    error, level, n_bootstrap : str or callable, float, int
-        As in `error_interval`.
-    random_state : int, RandomState or None
-        Seed of the methods and of the bootstrap.
+    error, level, n_bootstrap, random_state : str or callable, float, int, seed
+        As in `error_interval`; the seed is also that of the methods.
     checkpoint : path, optional
-        File of finished methods, one JSON line each. Called again on the same data, those are
-        not run again.
+        File of finished methods, which are not run again on the same data.
 
     Returns
     -------
@@ -181,14 +226,13 @@ def compare(
     ['r=0.3', 'r=0.6']
     """
     splits = make_splits(train, tests, environment, leave_one_out=leave_one_out)
-    numeric = splits[0].numeric
     metric, seed = Metric.of(error), root_seed(random_state)
     check_interval(level, n_bootstrap)
+    numeric, several = splits[0].numeric, splits[0].environment is not None
     if numeric and metric.name in ("log_loss", "zero_one", "brier"):
         raise InputError(f"the error {metric.name} is for two classes; take 'rmse' for a number.")
-    several = splits[0].environment is not None
     records = None if checkpoint is None else Records(checkpoint)
-    data, results = _fingerprint(splits), {}
+    data, results = joblib.hash(splits), dict[str, Result]()
     for name, estimator in _list_methods(methods, numeric, several, seed).items():
         definition = {
             "data": data,
@@ -202,30 +246,32 @@ def compare(
         results[name] = _run(estimator, splits, metric, level, n_bootstrap, seed)
         if records is not None and not results[name]["message"]:
             records.add(definition, results[name])
-    return _collect(results, metric.name, level)
+    rows = {name: result["summary"] for name, result in results.items()}
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
+    for column in ("seconds", "message"):
+        frame[column] = [result[column] for result in results.values()]
+    frame = frame.sort_values("average", kind="stable", na_position="last")  # the failed ones last
+    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in frame.index}, orient="index")
+    warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
+    return MethodComparison(frame, errors, warned, metric.name, level)
 
 
 def _list_methods(
     methods: Sequence[str] | Mapping[str, Any] | None, numeric: bool, several: bool, seed: int
 ) -> dict[str, Any]:
-    """Unfitted estimators by name."""
     if methods is None:
         methods = default_methods(numeric=numeric, several=several)
     if not isinstance(methods, Mapping):
-        listed = [methods] if isinstance(methods, str) else methods
-        methods = {find_method(name, numeric=numeric): name for name in listed}
+        methods = {find_method(name, numeric=numeric): name for name in methods}
     found = {}
     for label, given in methods.items():
         if isinstance(given, str):
-            name = find_method(given, numeric=numeric)
-            found[str(label)] = make_method(name, seed, numeric=numeric)
-        elif hasattr(given, "get_params") and not isinstance(given, type):
-            found[str(label)] = given
-        else:
+            given = make_method(find_method(given, numeric=numeric), seed, numeric=numeric)
+        if not hasattr(given, "get_params") or isinstance(given, type):
             raise InputError(
-                f"method {label!r} must be an estimator or the name of a method, but is "
-                f"{given if isinstance(given, type) else type(given).__name__}."
+                f"method {label!r} must be an estimator or the name of a method, but is {given!r}."
             )
+        found[str(label)] = given
     if not found:
         raise InputError("there are no methods to compare; name at least one.")
     return found
@@ -235,7 +281,7 @@ def _run(
     estimator: Any, splits: Sequence[Split], metric: Metric, level: float, draws: int, seed: int
 ) -> Result:
     """Errors with intervals of one method, as plain values; or why it failed."""
-    started, message, errors, summary = time.perf_counter(), "", {}, {}
+    started, message, errors, summary = time.perf_counter(), "", {}, [np.nan] * len(COLUMNS)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -243,21 +289,19 @@ def _run(
             seconds = time.perf_counter() - started
             tests = [test for split in splits for test in split.tests]
             found = metric.errors(tests, predicted)
-            frame = interval_frame(
-                found, metric.resample(tests, [predicted], draws, seed)[0], level
-            )
+            drawn = metric.resample(tests, [predicted], draws, seed)[0]
+            frame = interval_frame(found, drawn, level)
+            if len(tests) == 1:  # the average and the worst; there is no stability
+                frame = frame.iloc[[0, 0]].set_axis([SUMMARIES[0], SUMMARIES[2]])
+            summary = frame.reindex(SUMMARIES).to_numpy().ravel().tolist()
             errors = {str(name): float(value) for name, value in found.items()}
-            one = {"Average_Error": frame.iloc[0], "Worst_Error": frame.iloc[0]}
-            rows = one if len(tests) == 1 else {name: frame.loc[name] for name in SUMMARIES}
-            summary = {name: list(map(float, row)) for name, row in rows.items()}
         except Exception as error:
             message, seconds = f"{type(error).__name__}: {error}", time.perf_counter() - started
-    lines = list(dict.fromkeys(str(warning.message) for warning in caught))
     return {
         "errors": errors,
         "summary": summary,
         "seconds": round(seconds, 3),
-        "warnings": lines,
+        "warnings": list(dict.fromkeys(str(warning.message) for warning in caught)),
         "message": message,
     }
 
@@ -273,31 +317,3 @@ def _predict(estimator: Any, split: Split) -> dict[str, FloatArray]:
         predicted = model.predict(test.X) if split.numeric else model.predict_proba(test.X)[:, 1]
         found[test.name] = np.asarray(predicted, dtype=np.float64).reshape(len(test.y))
     return found
-
-
-def _fingerprint(splits: Sequence[Split]) -> str:
-    """A hash of all rows, names and labels."""
-    digest = hashlib.sha256()
-    for split in splits:
-        labels = [] if split.environment is None else split.environment.tolist()
-        digest.update(repr(labels).encode())
-        for name, X, y in [("", split.X, split.y), *((t.name, t.X, t.y) for t in split.tests)]:
-            digest.update(repr((name, list(X.columns), list(map(str, X.dtypes)))).encode())
-            digest.update(pd.util.hash_pandas_object(X, index=False).to_numpy().tobytes())
-            digest.update(np.asarray(y, dtype=np.float64).tobytes())
-    return digest.hexdigest()[:16]
-
-
-def _collect(results: Mapping[str, Result], error: str, level: float) -> MethodComparison:
-    """The report of all methods, the best first and those that failed last."""
-    missing = [np.nan] * 3
-    rows = {
-        n: [v for s in SUMMARIES for v in r["summary"].get(s, missing)] for n, r in results.items()
-    }
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=COLUMNS).rename_axis("method")
-    table["seconds"] = [result["seconds"] for result in results.values()]
-    table["message"] = [result["message"] for result in results.values()]
-    table = table.sort_values("average", kind="stable", na_position="last")
-    errors = pd.DataFrame.from_dict({n: results[n]["errors"] for n in table.index}, orient="index")
-    warned = {n: list(r["warnings"]) for n, r in results.items() if r["warnings"]}
-    return MethodComparison(table, errors, warned, error, level)

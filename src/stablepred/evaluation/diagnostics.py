@@ -1,4 +1,4 @@
-"""How well the weights balance, and what they cost."""
+"""What a fitted model tells about itself, and how well its weights balance."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from stablepred.core.sharding import LOCAL, Local
-from stablepred.html.fragments import table
+from stablepred.html.fragments import Report
 from stablepred.io.save import storable
 from stablepred.io.values import check_numbers
 from stablepred.weights.raw import imbalance
@@ -19,8 +19,6 @@ FloatArray = NDArray[np.float64]
 
 
 class WorstPair(NamedTuple):
-    """The treatment and covariate that are balanced worst."""
-
     treatment: str
     covariate: str
     imbalance: float
@@ -28,7 +26,7 @@ class WorstPair(NamedTuple):
 
 @storable
 @dataclass(frozen=True, repr=False)
-class BalanceReport:
+class BalanceReport(Report):
     """Imbalance of every feature as treatment, before and after weighting.
 
     ``before`` and ``after`` are p x p: in row j and column k the slope of feature k on feature j,
@@ -57,18 +55,11 @@ class BalanceReport:
         return self.n_rows * self.effective_share
 
     @property
-    def design_effect(self) -> float:
-        """How many times larger the variance of a weighted mean is."""
-        return 1 / self.effective_share
-
-    @property
     def worst_before(self) -> WorstPair:
-        """The worst pair before weighting."""
         return _find_worst(self.before)
 
     @property
     def worst_after(self) -> WorstPair:
-        """The worst pair after weighting."""
         return _find_worst(self.after)
 
     def between(self, variables: Mapping[str, Any]) -> Self:
@@ -79,15 +70,13 @@ class BalanceReport:
 
     def to_frame(self) -> pd.DataFrame:
         """Per treatment: largest and root-mean-square imbalance, before and after."""
-        columns = {}
+        frame = pd.DataFrame(index=self.before.index.rename("treatment"))
         for label, pairs in (("before", self.before), ("after", self.after)):
-            gaps = pairs.to_numpy()
-            columns[f"largest_{label}"] = np.abs(gaps).max(axis=1)
-            columns[f"rms_{label}"] = np.sqrt((gaps**2).sum(axis=1) / max(len(gaps) - 1, 1))
-        return pd.DataFrame(columns, index=pd.Index(self.before.index, name="treatment"))
+            frame[f"largest_{label}"] = pairs.abs().max(axis=1)
+            frame[f"rms_{label}"] = np.sqrt((pairs**2).sum(axis=1) / max(len(pairs) - 1, 1))
+        return frame
 
     def check_stored(self) -> None:
-        """Raise ValueError unless both tables have the same names and hold numbers."""
         names = list(self.before.index)
         axes = [list(axis) for pairs in (self.before, self.after) for axis in pairs.axes]
         if not names or len(set(names)) < len(names) or any(axis != names for axis in axes):
@@ -98,21 +87,22 @@ class BalanceReport:
         if self.n_rows < 1 or not 0 < self.effective_share <= 1 + 1e-9:
             raise ValueError("the balance report has no sensible number of rows")
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """The worst pair, and what the weights cost."""
         worst, before = self.worst_after, abs(self.worst_before.imbalance)
         return (
-            "Imbalance by treatment (difference of means of the other features, as shares)\n"
-            f"{self.to_frame().round(4).to_string()}\n"
             f"worst pair after weighting: {worst.treatment} on {worst.covariate}, "
             f"{worst.imbalance:+.4f} (before: {before:.4f} at most)\n"
             f"effective sample size {self.effective_sample_size:.0f} of {self.n_rows} rows "
-            f"({self.effective_share:.0%}), design effect {self.design_effect:.2f}"
+            f"({self.effective_share:.0%}), design effect {1 / self.effective_share:.2f}"
         )
 
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return table(self.to_frame(), "\n".join(str(self).splitlines()[-2:]))
+    def __str__(self) -> str:
+        return (
+            "Imbalance by treatment (difference of means of the other features, as shares)\n"
+            f"{self.to_frame().round(4).to_string()}\n{self.verdict}"
+        )
 
 
 def _find_worst(pairs: pd.DataFrame) -> WorstPair:
@@ -148,3 +138,60 @@ def balance_report(
 
     first, second = shards.totals(mass @ w, mass @ w**2)
     return BalanceReport(pairs(mass), pairs(mass * w), n_rows, float(first**2 / second))
+
+
+# --- any fitted model ---
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """Name and fitted attributes of a model; None where it lacks them."""
+
+    name: str  # the class of the innermost model
+    balance: BalanceReport | None
+    effective_share: float | None  # effective sample size over rows, where there are weights
+    effects: pd.DataFrame | None  # feature, effect, low, high, verdict, evidence; used if known
+    decision: Any  # which variables to use, and why
+
+
+def model_facts(model: Any) -> ModelFacts:
+    """Look into a fitted model, through pipelines and searches."""
+    inner = model
+    while True:
+        if hasattr(inner, "best_estimator_"):
+            inner = inner.best_estimator_
+        elif isinstance(getattr(inner, "steps", None), list) and inner.steps:
+            inner = inner.steps[-1][1]
+        elif hasattr(inner, "encoder") and hasattr(inner, "estimator"):
+            inner = inner.estimator  # of a model of raw rows
+        else:
+            break
+    name = getattr(inner, "__name__", type(inner).__name__)
+    name = "function" if name == "<lambda>" else str(name)
+    report = getattr(inner, "balance_report_", None)
+    balance = report if isinstance(report, BalanceReport) else None
+    share = balance.effective_share if balance else None
+    w = np.asarray(getattr(inner, "sample_weight_", ()), dtype=np.float64)
+    if share is None and w.any():
+        share = effective_share(w, getattr(inner, "row_count_", np.ones(len(w))))
+    return ModelFacts(
+        name="predictions" if isinstance(inner, Mapping) else name,
+        balance=balance,
+        effective_share=share,
+        effects=_effects(inner),
+        decision=getattr(inner, "decision_", None),
+    )
+
+
+def _effects(model: Any) -> pd.DataFrame | None:
+    effects = getattr(model, "variables_", getattr(model, "feature_effects_", None))
+    if not isinstance(effects, pd.DataFrame):
+        return None
+    effects = effects.reset_index(drop=True).rename(columns={"variable": "feature"})
+    if "stable" in effects:
+        stable, used = effects.pop("stable").astype(bool), getattr(model, "used_features_", None)
+        effects.insert(1, "verdict", np.where(stable, "stable", "noisy"))
+        if used is not None:
+            effects["used"] = used
+    needed = {"feature", "effect", "low", "high", "verdict"}
+    return effects if set(effects.columns) >= needed else None

@@ -31,20 +31,8 @@ LEAST_ROWS = 5
 SUMMARIES = ("Average_Error", "Stability_Error", "Worst_Error")
 
 
-@dataclass(frozen=True)
-class MeanLoss:
-    """An error that is the mean of a loss per row, or the root of that mean."""
-
-    loss: Callable[[npt.NDArray[Any], FloatArray], FloatArray]
-    root: bool = False
-
-    def __call__(self, y: npt.ArrayLike, probability: npt.ArrayLike) -> float:
-        """The error of one column of predictions."""
-        return float(self.finish(self.loss(np.asarray(y), np.asarray(probability)).mean()))
-
-    def finish(self, mean: Any) -> Any:
-        """The error from the mean of the losses."""
-        return np.sqrt(mean) if self.root else mean
+def _squared(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
+    return np.asarray((y - p) ** 2)
 
 
 def _minus_log(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
@@ -53,47 +41,56 @@ def _minus_log(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
     return -np.where(y == 1, np.log(p), np.log1p(-p))
 
 
-rmse = MeanLoss(lambda y, p: (y - p) ** 2, root=True)
-ERRORS: dict[str, ErrorFunction] = {
-    "rmse": rmse,
-    "log_loss": MeanLoss(_minus_log),
-    "zero_one": MeanLoss(lambda y, p: ((p >= 0.5) != (y == 1)).astype(np.float64)),
-    "brier": MeanLoss(lambda y, p: (y - p) ** 2),
-}
+def _wrong(y: npt.NDArray[Any], p: FloatArray) -> FloatArray:
+    return ((p >= 0.5) != (y == 1)).astype(np.float64)
+
+
+LOSSES = {"rmse": _squared, "log_loss": _minus_log, "zero_one": _wrong, "brier": _squared}
 
 
 @dataclass(frozen=True)
 class Metric:
-    """An error with its name, on tables and predictions that are known to be valid."""
+    """An error of a column of predictions: the mean of a loss per row, of "rmse" the root of it.
+
+    In place of the loss a user may have passed a ``function`` of outcome and prediction.
+    """
 
     name: str
-    function: ErrorFunction
+    loss: Callable[[npt.NDArray[Any], FloatArray], FloatArray] | None
+    function: ErrorFunction | None = None
 
     @classmethod
     def of(cls, error: str | ErrorFunction) -> "Metric":
-        """The metric that a caller named or passed."""
         if callable(error):
-            return cls(getattr(error, "__name__", "error"), error)
-        if error in ERRORS:
-            return cls(error, ERRORS[error])
-        allowed = f"one of {list(ERRORS)} or a function of (y, prediction)"
+            return cls(getattr(error, "__name__", "error"), None, error)
+        if error in LOSSES:
+            return cls(error, LOSSES[error])
+        allowed = f"one of {list(LOSSES)} or a function of (y, prediction)"
         raise InputError(f"error must be {allowed}, but is {error!r}.")
 
-    def error(self, table: Table, probability: FloatArray) -> float:
-        """The error in one environment."""
-        named = ERRORS.get(self.name) is self.function and self.name != "rmse"
-        if named and not (is_binary([table]) and ((probability >= 0) & (probability <= 1)).all()):
+    def __call__(self, y: npt.ArrayLike, predicted: npt.ArrayLike) -> float:
+        y, p = np.asarray(y), np.asarray(predicted)
+        if self.loss is None:
+            assert self.function is not None
+            return float(self.function(y, p))
+        return float(self._finish(self.loss(y, p).mean()))
+
+    def _finish(self, mean: Any) -> Any:
+        return np.sqrt(mean) if self.name == "rmse" else mean
+
+    def error(self, table: Table, p: FloatArray) -> float:
+        classes = self.loss is not None and self.name != "rmse"
+        if classes and not (is_binary(table) and ((p >= 0) & (p <= 1)).all()):
             raise InputError(
                 f"the error {self.name} needs a 0/1 outcome and probabilities. Take 'rmse', or a "
                 "function of (y, prediction)."
             )
-        value = float(self.function(np.asarray(table.y), probability))
+        value = self(table.y, p)
         if not np.isfinite(value):
             raise InputError(f"the error {self.name} in environment {table.name!r} is {value}.")
         return value
 
     def errors(self, tables: Iterable[Table], predicted: Predictions) -> pd.Series:
-        """The error in each environment."""
         values = {table.name: self.error(table, predicted[table.name]) for table in tables}
         return pd.Series(values, name=self.name, dtype=np.float64)
 
@@ -112,17 +109,20 @@ class Metric:
             rng = numpy_generator(seed, "rows", table.name)
             y, columns = np.asarray(table.y), np.stack([m[table.name] for m in methods])
             draws = (rng.integers(0, len(y), len(y)) for _ in range(n_bootstrap))
-            if not isinstance(self.function, MeanLoss):
+            if self.loss is None:
                 for b, rows in enumerate(draws):
-                    errors[:, b, e] = [self.function(y[rows], p[rows]) for p in columns]
+                    errors[:, b, e] = [self(y[rows], p[rows]) for p in columns]
                 continue
-            losses = self.function.loss(y, columns)
+            losses = self.loss(y, columns)
             for b, rows in enumerate(draws):
                 count = np.bincount(rows, minlength=len(y)).astype(np.float64)
                 # Not a matrix product, whose last bits depend on the number of threads.
                 mean = np.einsum("mi,i->m", losses, count) / len(y)
-                errors[:, b, e] = self.function.finish(mean)
+                errors[:, b, e] = self._finish(mean)
         return errors
+
+
+rmse = Metric.of("rmse")
 
 
 def environment_errors(
@@ -174,21 +174,25 @@ def worst_error(errors: Errors) -> float:
 
 
 def _error_values(errors: Errors) -> FloatArray:
-    """The errors as a vector of finite numbers."""
-    given = list(errors.values()) if isinstance(errors, Mapping) else errors
     try:
+        given = list(errors.values()) if isinstance(errors, Mapping) else errors
         values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"errors must be one number per environment: {error}.") from error
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
-        found = f"{values.tolist()} of shape {values.shape}"
-        raise InputError(f"errors must be one finite number per environment, but are {found}.")
+        raise InputError(f"errors must be one finite number per environment, but are {errors!r}.")
     return values
 
 
 def summarise(errors: FloatArray) -> FloatArray:
     """Average, stability and worst error over the last axis: (..., E) -> (..., 3)."""
     return np.stack([errors.mean(-1), errors.std(-1, ddof=1), errors.max(-1)], axis=-1)
+
+
+def add_summaries(errors: FloatArray) -> FloatArray:
+    """Average, stability and worst error after those of the environments, if there are several."""
+    several = errors.shape[-1] > 1
+    return np.concatenate([errors, summarise(errors)], axis=-1) if several else errors
 
 
 def error_interval(
@@ -209,77 +213,52 @@ def error_interval(
         within each. Without: errors of repeated runs, one row per seed and one column per
         environment (a DataFrame, or a list of what `environment_errors` returned; a Series is one
         number per seed); whole seeds are resampled and every number is a mean over seeds.
-    environments : Environment, (X, y), or a list or mapping of them, optional
-        Where to evaluate the model.
-    error : str or callable
-        As in `environment_errors`; used only with ``environments``.
-    level, n_bootstrap : float, int
-        Share of the bootstrap values inside the percentile interval, and their number.
-    random_state : int, RandomState or None
-        Seed of the resampling.
+    environments, error : optional
+        As in `environment_errors`.
+    level, n_bootstrap, random_state : float, int, and int, RandomState or None
+        Share of the bootstrap values inside the percentile interval, their number and seed.
 
     Returns
     -------
     pandas.DataFrame
         Columns ``error``, ``low``, ``high``; one row per environment and, for two or more, rows
-        ``Average_Error``, ``Stability_Error`` and ``Worst_Error``. Resampling rows adds noise to
-        each error, so the interval of Stability_Error leans upward when the environments
-        hardly differ.
+        ``Average_Error``, ``Stability_Error`` and ``Worst_Error``. Resampling rows adds noise, so
+        the interval of Stability_Error leans upward when the environments hardly differ.
     """
     check_interval(level, n_bootstrap)
     seed = root_seed(random_state)
-    if environments is None:
-        return _interval_over_seeds(source, level, n_bootstrap, seed)
-    metric, tables = Metric.of(error), check_environments(environments, source)
-    predicted = predict_outcomes(source, tables)
-    errors = metric.errors(tables, predicted)
-    return interval_frame(errors, metric.resample(tables, [predicted], n_bootstrap, seed)[0], level)
+    if environments is not None:
+        metric, tables = Metric.of(error), check_environments(environments, source)
+        predicted = predict_outcomes(source, tables)
+        draws = metric.resample(tables, [predicted], n_bootstrap, seed)[0]
+        return interval_frame(metric.errors(tables, predicted), draws, level)
+    runs = pd.DataFrame(source)
+    values = add_summaries(runs.to_numpy(dtype=np.float64))
+    if len(runs) < 2 or not np.isfinite(values).all():
+        raise InputError(
+            "an interval over seeds needs the errors of two or more seeds, all finite, but got\n"
+            f"{runs}\nPass environments= for an interval over the rows of the environments."
+        )
+    rows = numpy_generator(seed, "seeds").integers(0, len(values), (n_bootstrap, len(values)))
+    return _frame(runs.columns, values.mean(axis=0), values[rows].mean(axis=1), level)
 
 
 def check_interval(level: float, n_bootstrap: int) -> None:
-    """Raise unless the level and the number of resamples make sense."""
     if not 0.0 < level < 1.0:
         raise InputError(f"level must lie strictly between 0 and 1, but is {level!r}.")
     if n_bootstrap < 2:
-        raise InputError(
-            f"n_bootstrap must be at least 2, and some hundreds for an interval that can be relied "
-            f"on, but is {n_bootstrap!r}."
-        )
+        raise InputError(f"n_bootstrap must be at least 2, better 200, but is {n_bootstrap!r}.")
 
 
 def interval_frame(errors: pd.Series, draws: FloatArray, level: float) -> pd.DataFrame:
     """Errors and their summaries with percentile intervals; ``draws`` is (draws, E)."""
-    point, draws = add_summaries(errors.to_numpy(dtype=np.float64)), add_summaries(draws)
-    return _frame(errors.index, point, draws, level)
+    point = add_summaries(errors.to_numpy(dtype=np.float64))
+    return _frame(errors.index, point, add_summaries(draws), level)
 
 
-def _interval_over_seeds(source: Any, level: float, n_bootstrap: int, seed: int) -> pd.DataFrame:
-    """Means over seeds; the summaries are means of every seed's own."""
-    runs = pd.DataFrame(source)
-    values = runs.to_numpy(dtype=np.float64)
-    if len(runs) < 2:
-        raise InputError(
-            f"an interval over seeds needs the errors of two or more seeds, but got {len(runs)}. "
-            "Pass environments= for an interval over the rows of the environments."
-        )
-    if not np.isfinite(values).all():
-        raise InputError(f"the errors per seed must be finite numbers, but are\n{runs}")
-    values = add_summaries(values)
-    rows = numpy_generator(seed, "seeds").integers(0, len(values), (n_bootstrap, len(values)))
-    return _frame(map(str, runs.columns), values.mean(axis=0), values[rows].mean(axis=1), level)
-
-
-def add_summaries(errors: FloatArray) -> FloatArray:
-    """Average, stability and worst error after those of the environments, if there are several."""
-    several = errors.shape[-1] > 1
-    return np.concatenate([errors, summarise(errors)], axis=-1) if several else errors
-
-
-def _frame(
-    names: Iterable[str], point: FloatArray, draws: FloatArray, level: float
-) -> pd.DataFrame:
+def _frame(names: Iterable[Any], point: FloatArray, draws: FloatArray, level: float) -> Any:
     low, high = percentiles(draws, level)
-    index = [*names, *SUMMARIES][: len(point)]
+    index = [*map(str, names), *SUMMARIES][: len(point)]
     return pd.DataFrame({"error": point, "low": low, "high": high}, index=index)
 
 

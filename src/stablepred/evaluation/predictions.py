@@ -4,7 +4,7 @@ Behind this file everything works on arrays: ``table.y`` and one column of predi
 which are probabilities where the outcome is 0/1.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,8 +35,7 @@ class PlainTable:
 
 Table = PlainTable | Environment  # or anything with a name, features X and an outcome y
 # One or several: each an Environment or a pair (X, y), alone, in a list, or by name.
-Pair = tuple[Any, npt.ArrayLike]
-Environments = Table | Pair | Iterable[Table | Pair] | Mapping[str, Table | Pair]
+Environments = Table | Sequence[Any] | Iterator[Any] | Mapping[str, Any]
 
 
 def list_tables(data: Any, name: str) -> list[PlainTable]:
@@ -44,13 +43,8 @@ def list_tables(data: Any, name: str) -> list[PlainTable]:
     if isinstance(data, Mapping):
         return [replace(read_table(one, str(key)), name=str(key)) for key, one in data.items()]
     pair = isinstance(data, tuple) and len(data) == 2 and not _is_environment(data[0])
-    if pair or _is_environment(data):
+    if pair or not isinstance(data, list | tuple | Iterator):
         return [read_table(data, name)]
-    if isinstance(data, str) or hasattr(data, "columns") or isinstance(data, np.ndarray):
-        raise InputError(
-            f"{name} must be an Environment or a pair (X, y), or several of them, but is "
-            f"{type(data).__name__}."
-        )
     return [read_table(one, f"{name} {k}") for k, one in enumerate(data, start=1)]
 
 
@@ -79,27 +73,31 @@ def read_table(data: Any, name: str = "table") -> PlainTable:
     return PlainTable(name, frame.reset_index(drop=True), y)
 
 
-def read_classes(tables: list[PlainTable], models: Iterable[Any]) -> list[PlainTable]:
-    """The tables with y as 0/1 where the models have two classes, the second of which is 1."""
+def read_outcomes(tables: list[PlainTable], models: Iterable[Any]) -> list[PlainTable]:
+    """The tables with y as numbers: 0/1, with 1 for the second class, where models have two."""
     known = [(type(m).__name__, np.asarray(getattr(m, "classes_", ())).tolist()) for m in models]
     known = [(kind, classes) for kind, classes in known if len(classes) > 1]
     for kind, classes in known:
-        if len(classes) > 2:
+        if len(classes) > 2 or classes != known[0][1]:
             raise InputError(
-                f"{kind} has {len(classes)} classes, but errors by environment are of two classes "
-                "or of a number. Pass a function of X that gives the probability of one of them, "
-                "with y as 1 for this class and 0 for all others."
+                "errors by environment are of a number or of two classes, the same for all models, "
+                f"but {kind} has {classes}. Of several classes pass a function of X that gives the "
+                "probability of one of them, with y as 1 for this class and 0 for all others."
             )
-        if classes != known[0][1]:
+    if known:
+        return [encode_classes(table, *known[0]) for table in tables]
+    for table in tables:
+        number = table.y.dtype.kind in "iuf" and np.isfinite(table.y).all()
+        if not (number or is_binary(table)):
             raise InputError(
-                f"the models must have the same classes, but {known[0][0]} has {known[0][1]} and "
-                f"{kind} has {classes}."
+                f"y of {table.name} must be 0/1 or finite numbers, but has other values (e.g. "
+                f"{pd.unique(table.y)[:3].tolist()}). Recode it, or pass a classifier, which knows "
+                "its classes."
             )
-    return [_encode_classes(table, *known[0]) for table in tables] if known else tables
+    return [replace(t, y=t.y.astype("int64" if is_binary(t) else "float64")) for t in tables]
 
 
-def _encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTable:
-    """The outcome as 0/1, by the two classes of a model."""
+def encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTable:
     if unknown := [value for value in pd.unique(table.y).tolist() if value not in classes]:
         raise InputError(
             f"y of {table.name} must have the classes of {kind}, {classes}, but has "
@@ -110,45 +108,35 @@ def _encode_classes(table: PlainTable, kind: str, classes: list[Any]) -> PlainTa
 
 
 def check_outcome(table: PlainTable, model: Any = None) -> PlainTable:
-    """The table with its outcome as 0/1 or numbers; it must not be constant."""
-    if len(pd.unique(table.y)) < 2:
-        raise InputError(f"y of {table.name} must have both classes, but is always {table.y[0]}.")
-    table = read_classes([table], [model])[0]
-    y, values = table.y, pd.unique(table.y).tolist()
-    if set(values) <= {0, 1}:
-        return replace(table, y=y.astype(np.int64))
-    if len(values) == 2 or y.dtype.kind not in "iuf" or not np.isfinite(y).all():
+    """The table with its outcome as 0/1 or numbers: both classes, or more than two numbers."""
+    found, values = read_outcomes([table], [model])[0], pd.unique(table.y)
+    if len(values) < 2 or (len(values) == 2 and not is_binary(found)):
         raise InputError(
-            f"y of {table.name} must be 0/1 or finite numbers, but has other values (e.g. "
-            f"{values[:4]}). Recode it; of two classes the positive one as 1."
+            f"y of {table.name} must have both classes, 0 and 1, or more than two numbers, but is "
+            f"always {' or '.join(map(str, values))}."
         )
-    return replace(table, y=y.astype(np.float64))
+    return found
 
 
-def is_binary(tables: Iterable[Table]) -> bool:
-    """Whether the outcome is 0/1 everywhere."""
+def is_binary(*tables: Table) -> bool:
     return all(bool(np.isin(table.y, (0, 1)).all()) for table in tables)
 
 
 def check_environments(environments: Environments, *models: Any) -> list[PlainTable]:
     """List the environments, with distinct names and the same columns; one may come alone.
 
-    Where the models have two classes, the outcome is 0/1: 1 is the second of them.
+    With models their outcomes are read, else they stay as they came.
     """
     tables = list_tables(environments, "environment")
-    if not tables:
-        raise InputError("there are no environments to evaluate in; pass at least one.")
     names = [table.name for table in tables]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise InputError(f"environments must have distinct names, but {repeated} repeat.")
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"there are no environments, or no distinct names of them: {names}.")
     for table in tables[1:]:
-        check_columns(table, tables[0].X.columns, f"environment {tables[0].name!r}")
-    return read_classes(tables, models)
+        check_columns(table, tables[0].X.columns, f"environment {names[0]!r}")
+    return read_outcomes(tables, models) if models else tables
 
 
 def check_columns(table: Table, expected: Iterable[Any], reference: str) -> None:
-    """Raise when an environment has other columns, or the same in another order."""
     columns, expected = list(table.X.columns), list(expected)
     if columns == expected:
         return
@@ -168,18 +156,8 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
     taken as it is; all other predictions of a 0/1 outcome must be probabilities. The outcome has
     been read by `check_environments` or `check_outcome`.
     """
-    binary, kind = is_binary(tables), type(model).__name__
-    if text := [t for t in tables if t.y.dtype.kind in "OUS" and not is_binary([t])]:
-        raise InputError(
-            f"y of {text[0].name} must be 0/1 or numbers for {kind}, but has "
-            f"{str(text[0].y[0])!r}. Recode it, or pass a classifier, which knows its classes."
-        )
+    binary, kind = is_binary(*tables), type(model).__name__
     if hasattr(model, "predict_proba"):
-        if not binary:
-            raise InputError(
-                f"y must be 0/1 for {kind}, which predicts classes, but has other values. Recode "
-                "it as 0/1, or pass a regressor."
-            )
         found = {table.name: _positive_class(model, table) for table in tables}
     elif hasattr(model, "predict"):
         if is_classifier(model):
@@ -189,12 +167,10 @@ def predict_outcomes(model: Any, tables: Sequence[Table]) -> Predictions:
         found, binary = {t.name: model.predict(_columns_of(model, t)) for t in tables}, False
     elif callable(model):
         found = {table.name: model(table.X) for table in tables}
-    elif isinstance(model, Mapping):
-        if missing := [table.name for table in tables if table.name not in model]:
+    elif isinstance(model, Mapping) or np.ndim(model) == 1:
+        found = dict(model) if isinstance(model, Mapping) else {tables[0].name: model}
+        if missing := [table.name for table in tables if table.name not in found]:
             raise InputError(f"there are no predictions for the environments {missing}.")
-        found = dict(model)
-    elif np.ndim(model) == 1 and len(tables) == 1:
-        found = {tables[0].name: model}
     else:
         raise InputError(
             "the model must be a fitted object with predict_proba or predict, a function of X, or "
@@ -218,30 +194,20 @@ def _positive_class(model: Any, table: Table) -> Any:
     """The column of predict_proba that belongs to the class 1, of others to the second one."""
     both = np.asarray(model.predict_proba(_columns_of(model, table)))
     classes = list(getattr(model, "classes_", [0, 1]))
-    bits = set(classes) <= {0, 1}
-    if both.ndim != 2 or both.shape[1] != len(classes) or not (bits or len(classes) == 2):
-        raise InputError(
-            f"predict_proba must give one column per class, of two classes, but the classes are "
-            f"{classes} and the result has shape {both.shape}."
-        )
-    if not bits:
-        return both[:, 1]
-    return both[:, classes.index(1)] if 1 in classes else np.zeros(len(both))
+    positive = 1 if set(classes) <= {0, 1} else classes[1]
+    return both[:, classes.index(positive)] if positive in classes else np.zeros(len(both))
 
 
 def _check_predictions(predicted: Any, table: Table, *, bounded: bool) -> FloatArray:
-    """The predictions as a vector, one per row: of probabilities if ``bounded``."""
-    values = np.asarray(predicted, dtype=np.float64)
+    values, name = np.asarray(predicted, dtype=np.float64), f"environment {table.name!r}"
+    what = "probabilities between 0 and 1" if bounded else "finite numbers"
     if values.shape != (len(table.X),):
         raise InputError(
-            f"predictions for environment {table.name!r} must be one column of {len(table.X)} "
-            f"{'probabilities' if bounded else 'numbers'}, but have shape {values.shape}."
+            f"predictions for {name} must be one column of {len(table.X)} {what}, but have shape "
+            f"{values.shape}."
         )
-    sound = (values >= 0.0) & (values <= 1.0) if bounded else np.isfinite(values)
-    if not sound.all():
+    if not (((values >= 0) & (values <= 1)) if bounded else np.isfinite(values)).all():
         raise InputError(
-            f"predictions for environment {table.name!r} must be "
-            f"{'probabilities between 0 and 1' if bounded else 'finite numbers'}, but run from "
-            f"{values.min()} to {values.max()}."
+            f"predictions for {name} must be {what}, but run from {values.min()} to {values.max()}."
         )
     return values

@@ -12,7 +12,6 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from stablepred._random import clone_seeded, numpy_generator
 from stablepred._validation import BoolArray, FloatArray
-from stablepred.exceptions import InputError
 
 
 def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) -> pd.DataFrame:
@@ -22,10 +21,8 @@ def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) 
     ----------
     model : fitted StableClassifier or StableRegressor
         Its ``estimator`` is fitted on every set of variables; without one, a linear model is.
-    X : array or DataFrame of shape (n_samples, n_features)
-        The training rows.
-    y : array-like of shape (n_samples,)
-        Their outcome.
+    X, y : array or DataFrame of shape (n_samples, n_features), array-like of shape (n_samples,)
+        The training rows and their outcome.
     n_steps : int
         Largest number of steps; with more variables several are left out in one.
 
@@ -37,13 +34,8 @@ def stability_price(model: Any, X: Any, y: npt.ArrayLike, *, n_steps: int = 12) 
         ``error_made``, the mean over these and the same rows with the noisy and the undecided
         variables taken from any row, and from a row with another outcome.
     """
-    variables = getattr(model, "variables_", None)
-    if not isinstance(variables, pd.DataFrame) or not hasattr(model, "encoder_"):
-        raise InputError(
-            f"{type(model).__name__} has no variables_. Pass a fitted StableClassifier or "
-            "StableRegressor, and its training rows."
-        )
-    names, encoder = list(variables["variable"]), model.encoder_
+    variables, encoder = model.variables_, model.encoder_
+    names = list(variables["variable"])
     owners = np.array([names.index(column.name) for column in encoder.columns_])[encoder.groups_]
     doubtful = variables[variables["verdict"].isin(["noisy", "undecided"])]
     doubtful = doubtful.sort_values("probability_noisy", ascending=False, kind="stable")

@@ -1,27 +1,40 @@
-"""What every comparison is read beside: a constant, a linear model, and the oracle."""
+"""What every comparison is read beside: a constant, and a linear model with a chosen penalty.
+
+    min over b0, b of   mean_w loss(y, b0 + X b) + penalty / 2 |b|^2
+
+with the log-loss of classes or half the squared error of numbers. The penalty falls from strong to
+weak, each fit starts at the last one, and the path ends once the held-out loss has risen twice.
+"""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import log_loss, mean_squared_error
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_predict
 from sklearn.utils.validation import column_or_1d
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred.evaluation.penalised import Folds, fit_linear, make_folds
-from stablepred.evaluation.predictions import FloatArray
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.save import storable
 from stablepred.io.values import check_finite_sums, check_numbers
-from stablepred.tables.encoder import TableEncoder
+from stablepred.tables.encoder import TableEncoder, as_frame, name_columns
+
+FloatArray = NDArray[np.float64]
+Folds = Sequence[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 MOST_ROWS = 20_000  # on which a penalty is chosen; more would hardly change it
+PENALTIES = 10.0 ** np.arange(1.0, -8.5, -0.5)
+UNTRIED = 0.01  # the penalty where no rows can be held out
+# Newton's steps solve a system of the coefficients; with more of them than this L-BFGS is faster.
+MANY = 500
 
 
 @storable
@@ -35,34 +48,25 @@ class References:
 
     Attributes
     ----------
-    n_classes : int
-        0 for a numeric outcome.
-    constant : ndarray of shape (k,)
-        Share of each class, in sorted order, or the mean of a numeric outcome (k = 1).
     errors : DataFrame
         ``rmse`` by cross-validation; a row for the constant and one for the linear model. For two
         classes it is that of P(y = 1).
-    columns : list of str or None
-        Names of the columns in training, None of an array.
     encoder : TableEncoder or None
         Encodes the columns; None where none of them can be used: then ``note`` says why.
-    coef, intercept, penalty : ndarray of shape (h, m), ndarray of shape (h,), float
-        Of the linear model on the m encoded columns.
     """
 
-    n_classes: int
-    constant: FloatArray
+    n_classes: int  # 0 for a numeric outcome
+    constant: FloatArray  # share of each class, in sorted order, or the mean: (k,)
     errors: pd.DataFrame
-    columns: list[str] | None
+    columns: list[str] | None  # in training, None of an array
     encoder: TableEncoder | None
-    coef: FloatArray
+    coef: FloatArray  # (h, encoded columns)
     intercept: FloatArray
     penalty: float
     note: str = ""
 
     @property
     def linear_name(self) -> str:
-        """What the linear model is called in tables."""
         return "LR" if self.n_classes else "ridge"
 
     def predictors(self) -> dict[str, Callable[[Any], FloatArray]]:
@@ -73,24 +77,22 @@ class References:
     def predict_linear(self, X: Any) -> FloatArray:
         """P(y = 1) or the expected outcome, (n,); of more than two classes (n, k)."""
         assert self.encoder is not None
-        z = self.encoder.encode_array(_name_columns(X, self.columns))[0]
+        z = self.encoder.encode_array(_read_columns(X, named=self.columns is not None))[0]
         scores = z @ self.coef.T + self.intercept
         if self.n_classes > 2:
             return np.asarray(softmax(scores, axis=1))
         return np.asarray(expit(scores[:, 0]) if self.n_classes else scores[:, 0])
 
     def predict_constant(self, X: Any) -> FloatArray:
-        """The same for every row: the share of the classes, or the mean."""
         predicted = np.tile(self.constant, (len(X), 1))
         return predicted if self.n_classes > 2 else predicted[:, -1]
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parts fit each other."""
         k, h = max(self.n_classes, 1), self.n_classes if self.n_classes > 2 else 1
         if self.n_classes < 0 or self.n_classes == 1:
             raise ValueError("references need two classes, or none for a numeric outcome")
-        check_numbers(self.constant, "the constant", (k,))
         width = 0 if self.encoder is None else len(self.encoder.get_feature_names_out())
+        check_numbers(self.constant, "the constant", (k,))
         check_numbers(self.coef, "coef of the references", (h, width))
         check_numbers(self.intercept, "intercept of the references", (h,))
         check_finite_sums("coef of the references", self.coef, self.intercept)
@@ -98,8 +100,8 @@ class References:
 
 def fit_references(
     X: Any,
-    y: npt.ArrayLike,
-    sample_weight: npt.ArrayLike | None = None,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None = None,
     *,
     classifier: bool | None = None,
     cv: int = 3,
@@ -118,14 +120,14 @@ def fit_references(
     columns = [str(name) for name in X.columns] if hasattr(X, "columns") else None
     if columns is not None and len(set(columns)) < len(columns):
         columns = None  # told apart by their positions only
-    frame, labels, mass = _name_columns(X, columns).iloc[rows], labels[rows], mass[rows]
+    frame, labels, mass = _read_columns(X, columns is not None).iloc[rows], labels[rows], mass[rows]
     values, codes = np.unique(labels, return_inverse=True)
     if classifier is None:
         classifier = len(values) <= 2 or labels.dtype.kind not in "iuf"
     k = len(values) if classifier else 0
     if k == 1:
         raise InputError(f"y must have two classes or more, but is always {values[0]}.")
-    target: npt.NDArray[Any] = codes if k else labels.astype(np.float64)
+    target: NDArray[Any] = codes if k else labels.astype(np.float64)
     few, folds = _hold_out(target, k, cv, random_state)
     own, c, h = target[few], mass[few], k if k > 2 else 1
     coef, intercept, penalty, held_out, note = np.empty((h, 0)), np.zeros(h), 0.0, None, ""
@@ -151,30 +153,15 @@ def fit_references(
     return References(k, whole, errors, columns, encoder, coef, intercept, penalty, note)
 
 
-def _hold_out(target: npt.NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
-    """The rows on which errors are measured, and their folds."""
-    few = np.arange(len(target))
-    if len(few) > MOST_ROWS:
-        rng = numpy_generator(seed, "references", "rows")
-        few = np.sort(rng.choice(len(few), MOST_ROWS, replace=False))
-    return few, make_folds(target[few], k, cv, child_seed(seed, "references"))
-
-
 def cross_validate(
-    estimator: Any,
-    X: pd.DataFrame,
-    y: npt.NDArray[Any],
-    *,
-    n_classes: int = 2,
-    cv: int = 3,
-    random_state: int = 0,
+    estimator: Any, X: pd.DataFrame, y: NDArray[Any], *, n_classes: int = 2, cv: int = 3
 ) -> float:
     """RMSE of an estimator on the held-out rows on which `fit_references` measured its own.
 
     NaN where no rows can be held out.
     """
     target = np.unique(y, return_inverse=True)[1] if n_classes else y
-    few, folds = _hold_out(target, n_classes, cv, random_state)
+    few, folds = _hold_out(target, n_classes, cv, 0)
     if not folds:
         return float("nan")
     model, method = clone(estimator), "predict_proba" if n_classes else "predict"
@@ -183,12 +170,18 @@ def cross_validate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit on all rows has reported them
         predicted = cross_val_predict(model, X.iloc[few], y[few], cv=folds, method=method)
-    predicted = predicted.reshape(len(few), -1)
-    return _rmse(target[few], np.ones(len(few)), n_classes, predicted)
+    return _rmse(target[few], np.ones(len(few)), n_classes, predicted.reshape(len(few), -1))
 
 
-def _rmse(y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None) -> float:
-    """Root-mean-square error of held-out predictions; NaN where there are none."""
+def _hold_out(target: NDArray[Any], k: int, cv: int, seed: int) -> tuple[Any, Folds]:
+    few = np.arange(len(target))
+    if len(few) > MOST_ROWS:
+        rng = numpy_generator(seed, "references", "rows")
+        few = np.sort(rng.choice(len(few), MOST_ROWS, replace=False))
+    return few, make_folds(target[few], k, cv, child_seed(seed, "references"))
+
+
+def _rmse(y: NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | None) -> float:
     if predicted is None:
         return float("nan")
     squared = ((predicted - (np.eye(k)[y] if k else y[:, None])) ** 2).sum(axis=1)
@@ -196,17 +189,74 @@ def _rmse(y: npt.NDArray[Any], c: FloatArray, k: int, predicted: FloatArray | No
     return float(np.average(squared / 2 if k else squared, weights=c)) ** 0.5
 
 
-def _constant(target: npt.NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
-    """Shares of the classes, or the mean."""
+def _constant(target: NDArray[Any], mass: FloatArray, k: int) -> FloatArray:
     if not k:
         return np.array([np.average(target, weights=mass)])
     return np.asarray(np.bincount(target, weights=mass, minlength=k) / mass.sum())
 
 
-def _name_columns(X: Any, columns: list[str] | None) -> pd.DataFrame:
+def _read_columns(X: Any, named: bool) -> pd.DataFrame:
     """The rows as a frame, its columns named as in training or else by position: x0, x1, ..."""
-    X = X.to_pandas() if hasattr(X, "to_pandas") else X
-    frame = X if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
-    if frame is X and columns is not None:
-        return frame.rename(columns=str)
-    return frame.set_axis(columns or [f"x{j}" for j in range(frame.shape[1])], axis=1)
+    frame = as_frame(X) if hasattr(X, "columns") else name_columns(np.asarray(X))
+    return frame.rename(columns=str) if named else name_columns(frame)
+
+
+# --- a penalty chosen on held-out rows ---
+
+
+class LinearFit(NamedTuple):
+    """scikit-learn's model, its penalty, and predictions of held-out rows."""
+
+    model: Any
+    penalty: float
+    held_out: FloatArray | None  # (n, k), each row by the model of the other folds
+
+
+def make_folds(y: NDArray[Any], n_classes: int, cv: int, seed: int) -> Folds:
+    """At most ``cv`` folds, with rows of each class in each; none where there are too few rows."""
+    most = len(y) if n_classes == 0 else int(np.bincount(y, minlength=n_classes).min())
+    if (cv := min(cv, most)) < 2:
+        return []
+    kind = KFold if n_classes == 0 else StratifiedKFold
+    return list(kind(cv, shuffle=True, random_state=seed).split(np.zeros(len(y)), y))
+
+
+def fit_linear(
+    z: FloatArray,
+    y: NDArray[Any],
+    weight: FloatArray,
+    n_classes: int,
+    folds: Folds = (),
+    penalty: float = UNTRIED,
+) -> LinearFit:
+    """Fit on encoded columns ``z``; ``y`` holds class codes, or numbers if ``n_classes`` is 0.
+
+    The penalty is the one with the smallest loss on the rows that the folds hold out, if any.
+    """
+    weight, held_out = weight * (len(weight) / weight.sum()), None
+    solver = "newton-cholesky" if z.shape[1] * max(1, n_classes - 1) <= MANY else "lbfgs"
+    start = LogisticRegression(solver=solver, warm_start=True, max_iter=200)
+
+    def fit(model: Any, penalty: float, rows: Any) -> Any:
+        """The model with a penalty on the mean loss, in scikit-learn's own terms."""
+        strength = penalty * len(y[rows])
+        own = {"C": 1 / strength} if n_classes else {"alpha": strength}
+        return model.set_params(**own).fit(z[rows], y[rows], sample_weight=weight[rows])
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the penalty is what the data chose, converged or not
+        whole, *models = [clone(start if n_classes else Ridge()) for _ in (None, *folds)]
+        best, rises = np.inf, 0
+        for tried in PENALTIES if folds else ():
+            predicted = np.empty((len(y), max(n_classes, 1)))
+            for model, (rows, others) in zip(models, folds, strict=True):
+                fit(model, tried, rows)
+                ask = model.predict_proba if n_classes else model.predict
+                predicted[others] = ask(z[others]).reshape(len(others), -1)
+            mean_loss = log_loss if n_classes else mean_squared_error
+            loss = mean_loss(y, predicted, sample_weight=weight)
+            if loss < best:
+                best, penalty, held_out, rises = loss, float(tried), predicted, 0
+            elif (rises := rises + 1) == 2:
+                break
+        return LinearFit(fit(whole, penalty, slice(None)), penalty, held_out)

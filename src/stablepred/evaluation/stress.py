@@ -20,7 +20,7 @@ from stablepred.evaluation.predictions import (
     read_table,
 )
 from stablepred.exceptions import InputError
-from stablepred.html.fragments import table
+from stablepred.html.fragments import Report, first_lines
 from stablepred.preprocessing import Dichotomizer
 from stablepred.validation.environments import (
     RATES,
@@ -32,61 +32,41 @@ from stablepred.validation.environments import (
 
 IndexArray = npt.NDArray[np.intp]
 
-SHOWN = 10  # features in a printed report
-
 
 @dataclass(frozen=True, repr=False)
-class StressReport:
+class StressReport(Report):
     """Errors of a model when one feature at a time comes to follow the outcome, or to oppose it.
 
-    Attributes
-    ----------
-    errors : DataFrame
-        One row per feature, the worst first: ``agreement`` (share of rows where the feature agrees
-        with the outcome now), the error at each rate, ``average``, ``stability``, ``worst`` with
-        its interval ``low`` ... ``high`` and the ``worst_rate`` where it is met, and
-        ``effective_rows``, the smallest effective number of rows at any rate.
-    observed : float
-        Error on the table as it is.
-    skipped : dict
-        Features that could not be tested, with the reason.
-    error, level : str, float
-        Name of the error and level of its interval.
+    ``errors`` has one row per feature, the worst first: ``agreement`` (share of rows where the
+    feature agrees with the outcome now), the error at each rate, ``average``, ``stability``,
+    ``worst`` with its interval ``low`` ... ``high`` and the ``worst_rate`` where it is met, and
+    ``effective_rows``, the smallest effective number of rows at any rate.
     """
 
     errors: pd.DataFrame
-    observed: float
-    skipped: dict[str, str]
+    observed: float  # error on the table as it is
+    skipped: dict[str, str]  # features that could not be tested, with the reason
     error: str
     level: float
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per feature, the worst first."""
-        return self.errors.copy()
+    @property
+    def verdict(self) -> str:
+        top = self.errors.iloc[0]
+        return (
+            f"What breaks it most: {top.name} (error {top['worst']:.4f} at rate "
+            f"{top['worst_rate']:g}, {top['worst'] - self.observed:+.4f})"
+        )
 
     def __str__(self) -> str:
         shown = ["agreement", "average", "stability", "worst", "low", "high", "worst_rate"]
-        top = self.errors.iloc[0]
         lines = [
             f"Stress test: {self.error} as observed {self.observed:.4f}; when one feature at a "
             "time agrees with the outcome in another share of rows, worst first",
             *first_lines(self.errors[[*shown, "effective_rows"]]),
             *(f"not tested: {name} ({reason})" for name, reason in self.skipped.items()),
-            f"What breaks it most: {top.name} (error {top['worst']:.4f} at rate "
-            f"{top['worst_rate']:g}, {top['worst'] - self.observed:+.4f})",
+            self.verdict,
         ]
         return "\n".join(lines)
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return table(self.errors, str(self).splitlines()[-1])
-
-
-def first_lines(frame: pd.DataFrame, **options: Any) -> list[str]:
-    """The first features as text, and how many more there are."""
-    lines = [frame.head(SHOWN).round(4).to_string(**options)]
-    return lines + [f"... and {len(frame) - SHOWN} more features"] * (len(frame) > SHOWN)
 
 
 def stress_test(
@@ -105,15 +85,13 @@ def stress_test(
 
     For each feature in turn rows are resampled so that it agrees with the outcome in a share r of
     the rows of both classes, for r = .1 ... .9, from opposing the outcome to following it.
-    Features that depend on it change with it; P(y) stays the same. Neither training nor a second
-    table is needed.
-    The classes of a numeric outcome are above and not above its median.
+    Features that depend on it change with it; P(y) stays the same. The classes of a numeric outcome
+    are above and not above its median.
 
     Parameters
     ----------
-    model : object
-        A fitted model with ``predict_proba``, or with ``predict`` for a numeric outcome; or a
-        function of X that gives P(y = 1) or the expected outcome; or a column of such predictions.
+    model, error : object, and str or callable
+        As in `environment_errors`; or a column of predictions.
     X : DataFrame or array of shape (n, p)
         Features; those that are not 0/1 are cut at their mean to tell agreement. Text and columns
         with missing values are skipped.
@@ -123,15 +101,13 @@ def stress_test(
         Which to test; all if not given.
     rates : sequence of float
         Shares of agreement.
-    error : str or callable
-        As in `environment_errors`.
     level, n_bootstrap, random_state : float, int, seed
         Of the interval of the worst error: rows are drawn again, as many as are effective.
 
     Returns
     -------
     StressReport
-        Prints as a table; ``to_frame()`` gives one row per feature, the worst first.
+        Prints as a table; ``errors`` has one row per feature, the worst first.
 
     Examples
     --------
@@ -146,20 +122,16 @@ def stress_test(
     """
     data, metric = check_outcome(read_table((X, y)), model), Metric.of(error)
     seed = root_seed(random_state)
-    high = (data.y > (0 if is_binary([data]) else np.median(data.y))).astype(np.float64)
+    high = (data.y > (0 if is_binary(data) else np.median(data.y))).astype(np.float64)
     chosen = list(data.X.columns) if features is None else list(features)
-    unknown = [name for name in chosen if name not in data.X.columns]
-    if unknown or not chosen:
-        raise InputError(
-            f"features must name columns of X, but {unknown or 'none'} was asked for; the columns "
-            f"are {list(data.X.columns)}."
-        )
+    if unknown := [name for name in chosen if name not in data.X.columns]:
+        raise InputError(f"X has no columns {unknown}, but {list(data.X.columns)}.")
     check_interval(level, n_bootstrap)
     check_rates(rates)
     predicted = predict_outcomes(model, [data])[data.name]
 
     def error_at(chosen: IndexArray) -> float:
-        return float(metric.function(data.y[chosen], predicted[chosen]))
+        return metric(data.y[chosen], predicted[chosen])
 
     found, skipped = {}, {}
     for name in chosen:
@@ -173,12 +145,23 @@ def stress_test(
         elif fixed := [(k, "high" if r else "low") for k, r in enumerate(shares) if r in (0, 1)]:
             skipped[str(name)] = f"always {fixed[0][1]} where y = {fixed[0][0]}"
         else:
-            rng = numpy_generator(seed, "stress", str(name))
             # Evenly spread draws from sorted rows: every kind of row comes as often as it should.
             order = np.lexsort((predicted, bits, high))
-            found[name] = _errors_at_rates(
-                error_at, bits, high, order, rates, level, n_bootstrap, rng
-            )
+            weights = [resampling_weights(bits[:, None], high, r, least_share=0.0) for r in rates]
+            rng = numpy_generator(seed, "stress", str(name))
+            errors, ends = _resample(error_at, weights, order, n_bootstrap, rng)
+            low, high_end = percentiles(ends, level)
+            found[name] = {
+                "agreement": float((bits == high).mean()),
+                **{f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)},
+                "average": errors.mean(),
+                "stability": errors.std(ddof=1),
+                "worst": errors.max(),
+                "low": low,
+                "high": high_end,
+                "worst_rate": float(rates[int(np.argmax(errors))]),
+                "effective_rows": float(min(w.sum() ** 2 / (w @ w) for w in weights)),
+            }
     if not found:
         raise InputError(f"no feature can be tested: {skipped}.")
     frame = pd.DataFrame.from_dict(found, orient="index").rename_axis("feature")
@@ -192,41 +175,23 @@ def stress_test(
 
 
 def _cut(rows: Table, name: Any) -> FloatArray:
-    """A numeric feature as 0/1: above its mean or not."""
     values = column_values(rows.X[[name]], [0], [str(name)])
     return np.asarray(Dichotomizer().fit_transform(values)[:, 0])
 
 
-def _errors_at_rates(
+def _resample(
     error_at: Callable[[IndexArray], float],
-    bits: FloatArray,
-    y: FloatArray,
+    weights: Sequence[FloatArray],
     order: IndexArray,
-    rates: Sequence[float],
-    level: float,
     n_bootstrap: int,
     rng: np.random.Generator,
-) -> dict[str, float]:
-    """Errors on rows drawn so that ``bits`` agree with the 0/1 outcome at each rate."""
-    weights = [resampling_weights(bits[:, None], y, r, least_share=0.0) for r in rates]
-    effective = [w.sum() ** 2 / (w @ w) for w in weights]
-    evenly = (np.arange(len(y)) + 0.5) / len(y)
+) -> tuple[FloatArray, FloatArray]:
+    """The error under each of the weights, and the largest of them on rows drawn again."""
+    evenly = (np.arange(len(order)) + 0.5) / len(order)
     errors = np.array([error_at(order[_rows_at(evenly, w[order])]) for w in weights])
-    k = int(np.argmax(errors))
-    size, w = max(2, round(effective[k])), weights[k]
-    draws = [error_at(_rows_at(rng.random(size), w)) for _ in range(n_bootstrap)]
-    low, high = percentiles(np.array(draws), level)
-    return {
-        "agreement": float((bits == y).mean()),
-        **{f"r={rate:g}": value for rate, value in zip(rates, errors, strict=True)},
-        "average": errors.mean(),
-        "stability": errors.std(ddof=1),
-        "worst": errors[k],
-        "low": low,
-        "high": high,
-        "worst_rate": float(rates[k]),
-        "effective_rows": float(min(effective)),
-    }
+    w = weights[int(np.argmax(errors))]
+    size = max(2, round(w.sum() ** 2 / (w @ w)))
+    return errors, np.array([error_at(_rows_at(rng.random(size), w)) for _ in range(n_bootstrap)])
 
 
 def _rows_at(points: FloatArray, w: FloatArray) -> IndexArray:
@@ -263,7 +228,7 @@ def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatA
     both = pd.concat([worst.X[name], source.X[name]], ignore_index=True)
     chosen = np.arange(len(worst.y))
     there, here = np.asarray(source.y), np.asarray(worst.y)
-    if not is_binary([source, worst]):  # tenths of both together
+    if not is_binary(source, worst):  # tenths of both together
         edges = np.quantile(np.concatenate([there, here]), np.linspace(0.1, 0.9, 9))
         there, here = np.digitize(there, edges), np.digitize(here, edges)
     for stratum in np.unique(here):
@@ -278,10 +243,8 @@ def _draw_given_outcome(source: Table, worst: Table, name: Any, uniforms: FloatA
 
 
 def _association(rows: Table, name: Any) -> float:
-    """Mean of the outcome where the feature is high minus where it is low; NaN if constant."""
-    try:
-        high = _cut(rows, name) == 1
-    except (InputError, TypeError):  # not a number: the harm alone has to do
+    """Mean of the outcome where the feature is high minus where it is low; NaN if it is neither."""
+    if find_obstacle(rows.X[name]):  # not a number: the harm alone has to do
         return float("nan")
-    y = np.asarray(rows.y)
-    return float("nan") if high.all() or not high.any() else float(y[high].mean() - y[~high].mean())
+    y, high = pd.Series(rows.y), pd.Series(_cut(rows, name) == 1)
+    return float(y[high].mean() - y[~high].mean())

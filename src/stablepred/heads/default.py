@@ -1,8 +1,8 @@
 """The default estimator: linear, mixed with products and boosting as held-out rows say.
 
 The path of penalties ends where the held-out loss has stopped falling, so that noise-free rows get
-a vanishing penalty for the price of the steps before it. A penalty stronger than the usual one is
-taken only as far as weaker ones are clearly worse.
+a vanishing penalty for the price of the steps before it. A linear model keeps the usual penalty
+unless another one is clearly better: in other environments it is the safer choice.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,9 @@ from stablepred.sample import Sample
 
 PATIENCE = 3  # steps of the path without a lower held-out loss before it ends
 SHARES = torch.linspace(0, 1, 21).double()  # of the richer model in a mixture
-PRIOR = 3.0  # of boosting, whose share is one fifth where held-out rows say nothing
+PRIOR = 6.0  # of boosting, whose share is an eighth where held-out rows say nothing
 LEAST_SHARE = 0.1  # a smaller one is not worth a second model
+LEAST_GAIN = 3.0  # in log-likelihood; products that gain less are not worth their risk
 CLEARLY = 2.0  # standard errors by which one held-out loss must differ from another
 
 
@@ -182,7 +183,8 @@ def fit_base(sample: Sample, folds: Folds) -> Fitted:
             else:
                 faded = not folds.exceeds(gain, CLEARLY)
             rich = fading if faded else rich
-        best = _mix(best, rich, folds)
+        if folds.gain(best.held_out, rich.held_out) > LEAST_GAIN:
+            best = _mix(best, rich, folds)
     return best
 
 
@@ -190,7 +192,7 @@ def fit_linear(sample: Sample, folds: Folds) -> Fitted:
     """The linear model alone."""
     if folds.outcome.name == "multinomial":
         return _fit_classes(sample, folds, fit_linear)
-    return fit_path(Linear(folds.outcome), sample, folds)
+    return fit_path(Linear(folds.outcome), sample, folds, weaker=DECISIVE)
 
 
 def _fit_constant(sample: Sample, folds: Folds) -> Fitted:
@@ -215,22 +217,21 @@ def _fit_classes(sample: Sample, folds: Folds, fit: Callable[[Sample, Folds], Fi
     return Fitted(fit_each, held_out, on_folds)
 
 
-def fit_path(family: Family, sample: Sample, folds: Folds) -> Fitted:
-    """The step of the path with the lowest held-out loss."""
+def fit_path(family: Family, sample: Sample, folds: Folds, weaker: float = 0.0) -> Fitted:
+    """The step of the path with the lowest held-out loss, or one nearer to the usual penalty."""
     if folds.is_empty:
         usual = partial(_take_step, family, family.usual)
         return Fitted(usual, usual(sample).predict(sample.x))
-    models, predicted, losses, means = list[tuple[Model, ...]](), [], [], []
+    models, predicted, means = list[tuple[Model, ...]](), [], []
     best = 0
     for step in zip(*(family.prepare(part).path(part) for part in folds.train), strict=True):
         models.append(step)
         predicted.append(folds.predict(step, sample.x))
-        losses.append(folds.losses(predicted[-1]))
-        means.append(folds.mean(losses[-1]))
+        means.append(folds.mean(folds.losses(predicted[-1])))
         best = int(np.argmin(means))
-        if len(losses) > max(best + PATIENCE, family.usual + 1):
+        if len(means) > max(best + PATIENCE, family.usual + 1):
             break
-    chosen = _move_to_usual(folds, losses, best, family.usual)
+    chosen = _move_to_usual(folds, predicted, best, family.usual, weaker)
     return Fitted(partial(_take_step, family, chosen), predicted[chosen], models[chosen])
 
 
@@ -239,8 +240,18 @@ def _take_step(family: Family, step: int, sample: Sample) -> Any:
     return family.prepare(sample).take_step(sample, step)
 
 
-def _move_to_usual(folds: Folds, losses: Sequence[Tensor], best: int, usual: int) -> int:
-    """The best step, or a weaker penalty up to the usual one if that is not clearly worse."""
+def _move_to_usual(
+    folds: Folds, predicted: Sequence[Tensor], best: int, usual: int, weaker: float
+) -> int:
+    """The best step, or the one nearest to the usual penalty that is nearly as good.
+
+    A penalty stronger than the usual one must be better by two standard errors; a weaker one by so
+    many units of log-likelihood.
+    """
+    losses = [folds.losses(means) for means in predicted]
+    for step in range(usual, best):
+        if folds.gain(predicted[step], predicted[best]) < weaker:
+            return step
     for step in range(min(usual, len(losses) - 1), best, -1):
         if not folds.exceeds(losses[step] - losses[best], CLEARLY):
             return step

@@ -4,7 +4,6 @@ Displays are inline SVG that takes its font and its neutral colours from the pag
 """
 
 import io
-import os
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,6 @@ import pandas as pd
 from stablepred._extras import require
 from stablepred._text import label, labels, number, printable
 from stablepred._version import __version__
-from stablepred.exceptions import InputError
-from stablepred.io.atomic import write_file
 from stablepred.plotting.rows import MOST_ROWS, Display
 
 WIDTH = 380  # of all figures, in points: they scale with the page, and so does their text
@@ -29,8 +26,6 @@ INK, QUIET, RULE, PAGE = NEUTRAL
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text
     "font.size": 11,
-    "axes.labelsize": 11,
-    "xtick.labelsize": 11,
     "text.color": INK,
     "axes.labelcolor": QUIET,
     "xtick.color": QUIET,
@@ -43,23 +38,14 @@ STYLE: dict[str, Any] = {
 Format = Callable[[Any], str]
 
 
-class Figure(NamedTuple):
-    """A picture with its caption."""
-
-    drawing: str  # SVG that is safe as it is
-    caption: str
-
-
-class Table(NamedTuple):
-    """Rows of cells, the first of which is a name; the last ``summary`` rows are summaries."""
+class Block(NamedTuple):
+    """A picture, or rows of cells, the first of which is a name, with a caption."""
 
     caption: str
-    columns: Sequence[str]  # none in a list of names with their values
-    rows: Sequence[Sequence[str]]
-    summary: int = 0
-
-
-Block = Figure | Table
+    drawing: str = ""  # SVG that is safe as it is
+    columns: Sequence[str] = ()  # none in a list of names with their values
+    rows: Sequence[Sequence[str]] = ()
+    summary: int = 0  # how many of the last rows are summaries
 
 
 class Section(NamedTuple):
@@ -73,8 +59,6 @@ class Section(NamedTuple):
 
 
 class Page(NamedTuple):
-    """All that is on a page."""
-
     title: str
     verdict: str  # in plain words
     details: Sequence[str]  # the same with numbers
@@ -83,12 +67,12 @@ class Page(NamedTuple):
     made: str  # date and time
 
 
-def table_of(
+def make_table(
     frame: pd.DataFrame,
     caption: str,
     formats: Mapping[str, Format] | None = None,
     summary: int = 0,
-) -> Table:
+) -> Block:
     """A table from a frame, whose index names the rows; numbers have three decimals."""
     chosen = [(formats or {}).get(str(column), _plain) for column in frame.columns]
     rows = [
@@ -96,7 +80,7 @@ def table_of(
         for name, values in zip(labels(frame.index), frame.itertuples(False, None), strict=True)
     ]
     corner = label(frame.index.name) if frame.index.name else ""
-    return Table(caption, [corner, *map(label, frame.columns)], rows, summary)
+    return Block(caption, "", [corner, *map(label, frame.columns)], rows, summary)
 
 
 def _plain(value: Any) -> str:
@@ -107,18 +91,14 @@ def _plain(value: Any) -> str:
 
 def make_figure(
     draw: Callable[[Any], Display], description: str, caption: str, n_rows: int = 0
-) -> Figure:
+) -> Block:
     """A figure of what ``draw`` draws on axes of its own; ``description`` is for screen readers.
 
-    ``n_rows`` is how many rows there are to draw.
+    ``n_rows`` is how many rows there are to draw. The SVG comes without styles, clips and ids that
+    would meet the page's own.
     """
     if n_rows > MOST_ROWS:
         caption += f" Only the {MOST_ROWS} largest of {n_rows:,} are drawn."
-    return Figure(inline_svg(draw, description), caption)
-
-
-def inline_svg(draw: Callable[[Any], Display], description: str) -> str:
-    """What ``draw`` draws, as SVG without styles, clips and ids that would meet the page's own."""
     written = io.StringIO()
     own = STYLE | {"svg.hashsalt": description}  # the same file every time
     with matplotlib.style.context(["default", own]), warnings.catch_warnings():
@@ -137,7 +117,7 @@ def inline_svg(draw: Callable[[Any], Display], description: str) -> str:
     svg = re.sub(r"(font: [\d.]+px|font-family:) [^;\"]*", r"\1 var(--sans)", svg)
     for colour, name in NEUTRAL.items():
         svg = svg.replace(colour, f"var(--{name})")
-    return svg
+    return Block(caption, svg)
 
 
 def render(page: Page) -> str:
@@ -151,14 +131,3 @@ def render(page: Page) -> str:
         lstrip_blocks=True,
     )
     return str(templates.get_template("page.html.jinja").render(page=page, version=__version__))
-
-
-def write_page(page: Page, path: str | os.PathLike[str]) -> None:
-    """Write the page to a file, completely or not at all."""
-    try:
-        write_file(path, render(page).encode(errors="replace"))
-    except OSError as error:
-        raise InputError(
-            f"the report cannot be written to {os.fspath(path)}: {error.strerror}. Choose a folder "
-            "that exists and can be written."
-        ) from error

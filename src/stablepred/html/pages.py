@@ -1,7 +1,6 @@
 """The page of a stability report."""
 
 import re
-from itertools import product
 
 import pandas as pd
 
@@ -9,34 +8,42 @@ from stablepred._text import (
     count_noun,
     error_name,
     interval,
-    join_words,
     label,
     number,
     percent,
+    printable,
     signed,
 )
-from stablepred.evaluation.diagnostics import BalanceReport
-from stablepred.evaluation.facts import ModelFacts
+from stablepred.evaluation.diagnostics import BalanceReport, ModelFacts
 from stablepred.evaluation.metrics import SUMMARIES
 from stablepred.evaluation.reports import StabilityReport
-from stablepred.evaluation.verdict import NAMES, methods_title
-from stablepred.html.page import Block, Format, Page, Section, Table, make_figure, table_of
-from stablepred.plotting.errors import EnvironmentErrorsDisplay
-from stablepred.plotting.model import BalanceDisplay, VariableEffectsDisplay
+from stablepred.evaluation.verdict import NAMES
+from stablepred.html.page import Block, Format, Page, Section, make_figure, make_table
+from stablepred.plotting.displays import (
+    BalanceDisplay,
+    EnvironmentErrorsDisplay,
+    VariableEffectsDisplay,
+)
 from stablepred.plotting.rows import MOST_ROWS, ROLES, Display, Marks, draw_rows
 
 SLIGHT = 0.02  # harm below this share of the error is not worth a title
 VISIBLE = 0.001  # harm below this is not worth a mark
 HARDLY = 0.1  # a worst imbalance within this share of what it was has hardly changed
-MOST_NAMES = 15  # of one verdict in words; the table has all
-MEANINGS = {
-    "stable": "the evidence is that they bear on the outcome",
-    "undecided": "the evidence is too weak either way",
-    "noisy": "their tie to the outcome may not hold elsewhere",
-    "constant": "the same in every training row",
-    "left out": "an id, free text or values in few rows each",
-}
-BESIDE = ("LR", "constant")
+MEANINGS = (
+    "Stable: the evidence is that a variable bears on the outcome. Undecided: it is too weak "
+    "either way. Noisy: the tie to the outcome may not hold elsewhere. Effect: what the weighted "
+    "mean of the outcome changes by from 0 to 1, or with a standard deviation of a number; of a "
+    "category, its clearest level."
+)
+REFERENCES = (
+    "LR (or ridge, for a number) is the linear model of the same columns, its penalty chosen on "
+    "held-out rows; the constant predicts the training mean; the oracle, where the stable features "
+    "are known, is the linear model of those. All are fitted on the training rows."
+)
+NO_REFERENCES = (
+    "The model keeps no references, and without the training environment (train=...) there is no "
+    "logistic regression and no constant to compare with."
+)
 NUMBERS = r" \([^()]* (differs|lower) by [^()]*\)"  # in a verdict
 PLAIN_WORDS = {
     "Average_Error": "Average error",
@@ -46,15 +53,11 @@ PLAIN_WORDS = {
 
 
 def stability_page(report: StabilityReport) -> Page:
-    """All that a stability report has to show."""
     facts = report.facts
-    sections = [_errors_section(report), _methods_section(report)]
-    if facts.effects is not None:
-        sections.append(_variables_section(facts, facts.effects))
-    if report.breakers is not None:
-        sections.append(_breakers_section(report, report.breakers))
-    if facts.balance is not None:
-        sections.append(balance_section(facts.balance))
+    sections = [_errors_section(report)]
+    sections += [] if facts.effects is None else [_variables_section(facts, facts.effects)]
+    sections += [] if report.breakers is None else [_breakers_section(report, report.breakers)]
+    sections += [] if facts.balance is None else [balance_section(facts.balance)]
     sections.append(_run_section(report))
     # The numbers that stand out, in plain words, beside those of what is always at hand.
     summary, roles = report.comparison.summary(), report.comparison.roles
@@ -62,7 +65,7 @@ def stability_page(report: StabilityReport) -> Page:
     for column, words in PLAIN_WORDS.items():
         found = list(zip(roles.values(), summary[column], strict=True))  # the model comes first
         at = [f"in {label(report.worst)}"] * (column == "Worst_Error")
-        at += [f"{NAMES[role]} {number(value)}" for role, value in found if role in BESIDE]
+        at += [f"{NAMES[r]} {number(value)}" for r, value in found if r in ("LR", "constant")]
         numbers.append((words, number(found[0][1]), ", ".join(at)))
     title = f"Stability report of {label(facts.name)}"
     headline = re.sub(NUMBERS, "", re.split(r"(?<=\.) (?=The worst error of)", report.verdict)[0])
@@ -71,14 +74,13 @@ def stability_page(report: StabilityReport) -> Page:
 
 
 def _errors_section(report: StabilityReport) -> Section:
-    """Errors per environment with intervals."""
-    own, errors = report.errors, report.comparison.errors
-    error, name, at = error_name(report.error), label(report.facts.name), report.errors["error"]
+    own, comparison, summary = report.errors, report.comparison, report.comparison.summary()
+    error, name, at = error_name(report.error), label(report.facts.name), own["error"]
     figure = make_figure(
         lambda ax: EnvironmentErrorsDisplay.from_report(report, ax=ax),
         f"{error} by environment, one mark per method",
         f"The line through a mark is the {percent(report.level)} interval of {name} over the rows.",
-        errors.shape[1],
+        len(report.rows),
     )
     frame = pd.DataFrame(
         {
@@ -91,62 +93,25 @@ def _errors_section(report: StabilityReport) -> Section:
         index=own.index.rename("environment"),
     )
     formats: dict[str, Format] = {"rows": lambda rows: number(rows, 0)}
-    table = table_of(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))
-    blocks: list[list[Block]] = [[figure, table]]
-    if len(errors) > 1:
-        blocks.append([table_of(errors.T.rename_axis("environment"), f"{error} of all methods")])
+    blocks = [[figure, make_table(frame, f"{error} of {name}", formats, summary=len(SUMMARIES))]]
+    if len(comparison.errors) > 1:
+        every = pd.concat([comparison.errors.T, summary[list(SUMMARIES)].T])
+        every = every.rename_axis("environment")
+        blocks.append([make_table(every, f"{error} of all methods", summary=len(SUMMARIES))])
+    text = [REFERENCES if "constant" in comparison.roles.values() else NO_REFERENCES]
+    if "shrunk_better" in summary and summary["shrunk_better"].iloc[0]:
+        text.append(
+            f"{name} does not help: some step of the linear model, pulled step by step to the "
+            "constant, is smaller in both Average_Error and Stability_Error."
+        )
     title = (
         f"The error is largest in {label(report.worst)} ({number(at[report.worst])}) and "
         f"smallest in {label(report.best)} ({number(at[report.best])})"
     )
-    return Section("errors", "Errors", title, [], blocks)
-
-
-def _methods_section(report: StabilityReport) -> Section:
-    """Summaries of the errors of all methods, and how they stand to the references."""
-    names = dict(zip(SUMMARIES, ("average", "stability", "worst"), strict=True))
-    names |= {"average_gap": "average gap closed", "stability_gap": "stability gap closed"}
-    names["shrunk_better"] = beaten = "beaten by shrunk LR"
-    formats: dict[str, Format] = {name: percent for name in names.values() if "gap" in name}
-    formats[beaten] = lambda value: "yes" if value else "no"
-    frame = report.comparison.summary().rename(columns=names).rename_axis("method")
-    table = table_of(frame, join_words(SUMMARIES), formats)
-    title = methods_title(report.comparison)
-    return Section("methods", "Methods", title, _about_methods(report), [[table]])
-
-
-def _about_methods(report: StabilityReport) -> list[str]:
-    """What the references are, and what is missing."""
-    comparison = report.comparison
-    meanings = {
-        "LR": "LR is logistic regression on the same columns, its penalty chosen on held-out rows",
-        "ridge": "ridge is linear regression on the same columns, its penalty chosen on held-out "
-        "rows",
-        "constant": "the constant predicts the training mean for every row",
-        "oracle": "the oracle is the same kind of model on the features known to be stable",
-    }
-    known = [text for role, text in meanings.items() if role in comparison.roles.values()]
-    if not known:
-        return [
-            "The model keeps no references, and without the training environment (train=...) "
-            "there is no logistic regression and no constant to compare with."
-        ]
-    about = [f"All fitted on the training rows: {'; '.join(known)}."]
-    if comparison.line is not None:
-        about.append(
-            "Shrunk LR is the linear model pulled step by step to the constant. A method is beaten "
-            "by it, and does not help, if some step is smaller in both average and stability."
-        )
-    if "oracle" in comparison.roles.values():
-        about.append(
-            "The gap closed is the share of the way from LR to the oracle; more than 100 % is "
-            "beyond it."
-        )
-    return [*about, *comparison.notes]
+    return Section("errors", "Errors", title, [*text, *comparison.notes], blocks)
 
 
 def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Section:
-    """The harm that each feature does in the worst environment."""
     error, top = error_name(report.error), breakers.iloc[0]
     there, here = label(report.best), label(report.worst)
     title = f"No single feature does much harm in {here}, the worst environment"
@@ -160,69 +125,49 @@ def _breakers_section(report: StabilityReport, breakers: pd.DataFrame) -> Sectio
         f"outcome: once as it is there, once as it is in {there}, the best. Harm is what the error "
         "falls by from the one to the other."
     )
-    columns = {
-        "harm": "harm",
-        "error_redrawn": "error, redrawn",
-        "error_restored": "error, restored",
-        "association_best": f"link in {there}",
-        "association_worst": f"link in {here}",
-    }
-    frame = breakers.set_index("feature")[list(columns)].rename(columns=columns)
-    signs: dict[str, Format] = {c: signed for c in frame.columns if c.startswith(("harm", "link"))}
-    link = "Link: mean of the outcome where the feature is high minus where it is low"
-    blocks: list[Block] = [table_of(frame, link, signs)]
+    frame = _space_out(breakers.set_index("feature").iloc[:, ::-1])
+    columns = ("harm", "association best", "association worst")
+    meaning = "Association: mean of the outcome where the feature is high minus where it is low"
+    blocks = [make_table(frame, meaning, dict.fromkeys(columns, signed))]
     shown = breakers[breakers["harm"].abs() >= VISIBLE].head(MOST_ROWS)
     if not shown.empty:
         names, harm = list(shown["feature"]), shown["harm"].to_numpy()
         marks = [Marks("harm", harm, ROLES["model"], 0 * harm, harm)]
-        caption = "Features, the most harmful first."
-        if len(shown) < min(len(breakers), MOST_ROWS):
-            caption += f" The others change the error by less than {VISIBLE}."
         figure = make_figure(
             lambda ax: draw_rows(Display(), ax, names, marks, f"harm ({error})", zero=True),
             f"Harm by feature in {here}",
-            caption,
+            f"The most harmful first; those that change the error by {VISIBLE} or more.",
         )
         blocks.insert(0, figure)
     return Section("breakers", "What breaks it", title, [text], [blocks])
 
 
 def _variables_section(facts: ModelFacts, effects: pd.DataFrame) -> Section:
-    """What the model uses, what it leaves out, and why; effects with intervals and verdicts."""
     name, n = label(facts.name), count_noun(len(effects), "variable")
     title = f"{int((effects['verdict'] == 'stable').sum()):,} of {n} are called stable"
     if "used" in effects:
         title = f"{name} uses {int(effects['used'].sum()):,} of {n}"
-    text = [] if facts.decision is None else [str(facts.decision.reason)]
-    for used, verdict in product((True, False), MEANINGS if "used" in effects else ()):
-        found = effects[(effects["verdict"] == verdict) & (effects["used"].astype(bool) == used)]
-        names = join_words([label(name, 60) for name in found["feature"]], most=MOST_NAMES)
-        called = "" if verdict == "left out" else f", called {verdict}"
-        meaning = f"{'Used' if used else 'Left out'}{called}: {MEANINGS[verdict]}"
-        text += [f"{meaning} ({len(found):,}). {names}."] if len(found) else []
-    text.append(
-        "Effect: what the weighted mean of the outcome changes by from 0 to 1, or with a standard "
-        "deviation of a number; of a category, its clearest level. Verdicts are the model's."
-    )
-    ordered = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
-    frame = _space_out(ordered.set_index("feature").rename_axis("variable"))
-    for column in ("used", "verdict"):  # first the verdict, then whether it was followed
-        if column in frame:
-            frame.insert(0, column, frame.pop(column))
+    decision = facts.decision
+    text = [] if decision is None else [decision.reason, *decision.variables.splitlines()]
+    text = [printable(line) for line in [*text, MEANINGS] if line]
+    frame = effects.sort_values("effect", key=lambda e: -e.abs(), kind="stable")
+    frame = _space_out(frame.set_index("feature").rename_axis("variable"))
+    first = [name for name in ("verdict", "used") if name in frame]
+    frame = frame[[*first, *(name for name in frame if name not in first)]]
     formats: dict[str, Format] = dict.fromkeys(("effect", "low", "high"), signed)
     formats["used"] = lambda value: "yes" if value else "no"
-    table = table_of(frame, "Effect, interval and evidence per variable", formats)
+    table = make_table(frame, "Effect, interval and evidence per variable", formats)
     figure = make_figure(
         VariableEffectsDisplay(effects).plot,
         "Effect of each variable with its interval",
         "Effects with intervals, the largest first.",
         len(effects),
     )
-    rows: list[list[Block]] = [[figure, table]]
-    if facts.decision is not None:
-        candidates = _space_out(facts.decision.candidates.set_index("candidate"))
-        rows.append([table_of(candidates, f"What was compared; chosen: {facts.decision.chosen}")])
-    return Section("variables", "What it uses", title, [line for line in text if line], rows)
+    rows = [[figure, table]]
+    if decision is not None:
+        candidates = _space_out(decision.candidates.set_index("candidate"))
+        rows.append([make_table(candidates, f"What was compared; chosen: {decision.chosen}")])
+    return Section("variables", "What it uses", title, text, rows)
 
 
 def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
@@ -230,22 +175,18 @@ def _space_out(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def balance_section(report: BalanceReport) -> Section:
-    """Imbalance before and after weighting, per treatment and of the worst pair."""
     worst = report.worst_after
     before, after = abs(report.worst_before.imbalance), abs(worst.imbalance)
     verb = "lowers" if after < before else "raises"
-    if abs(after - before) <= HARDLY * before:
-        verb = "hardly changes"
+    verb = "hardly changes" if abs(after - before) <= HARDLY * before else verb
     change = f"{number(before)} before, {number(after)} after"
-    title = f"Weighting {verb} the worst imbalance: {change}"
     text = [
-        "Every feature is a treatment in turn. Imbalance of treatment j on feature k: what the "
-        "mean of k changes by from j = 0 to j = 1, or with a standard deviation of a number j. "
-        f"After weighting the worst is that of {label(worst.treatment)} on "
-        f"{label(worst.covariate)}.",
+        "Imbalance of feature j on feature k: what the mean of k changes by from j = 0 to j = 1, "
+        "or with a standard deviation of a number j. After weighting the worst is that of "
+        f"{label(worst.treatment)} on {label(worst.covariate)}.",
         f"Under the weights {report.n_rows:,} rows are as precise as "
         f"{report.effective_sample_size:,.0f} ({percent(report.effective_share, 1)}): the variance "
-        f"of a mean is {number(report.design_effect, 2)} times that of equal weights.",
+        f"of a mean is {number(1 / report.effective_share, 2)} times that of equal weights.",
     ]
     figure = make_figure(
         BalanceDisplay(report).plot,
@@ -253,31 +194,15 @@ def balance_section(report: BalanceReport) -> Section:
         "Largest absolute imbalance per treatment, largest before weighting first.",
         len(report.after),
     )
+    title = f"Weighting {verb} the worst imbalance: {change}"
     return Section("balance", "Balance", title, text, [[figure]])
 
 
 def _run_section(report: StabilityReport) -> Section:
-    """Model, settings and versions."""
-    facts, remarks = report.facts, []
-    if report.breakers is None:
-        remarks.append("From predictions alone there is no answer to what breaks the model.")
-    if facts.converged is False:
-        remarks.append(f"{label(facts.name)} stopped before it converged.")
-    entries = {"model": " → ".join(facts.steps)}
-    if facts.n_iter is not None:
-        state = {True: ", converged", False: ", not converged", None: ""}[facts.converged]
-        entries["fit"] = f"{count_noun(facts.n_iter, 'iteration')}{state}"
-    title = (
-        f"{label(facts.name)} on {count_noun(int(report.rows.sum()), 'row')} in "
-        f"{count_noun(len(report.rows), 'environment')}"
-    )
-    tables = {
-        "The run": entries | report.run,
-        f"Parameters of {label(facts.name)}": facts.parameters,
-    }
-    blocks = [
-        Table(caption, [], [(label(key), label(value, 120)) for key, value in found.items()])
-        for caption, found in tables.items()
-        if found
-    ]
-    return Section("run", "What was run", title, remarks, [blocks])
+    name = label(report.facts.name)
+    remarks = ["From predictions alone there is no answer to what breaks the model."]
+    rows, environments = int(report.rows.sum()), len(report.rows)
+    title = f"{name} on {count_noun(rows, 'row')} in {count_noun(environments, 'environment')}"
+    entries = [(label(key), label(value, 120)) for key, value in report.run.items() if value]
+    table = Block("The run", rows=entries)
+    return Section("run", "What was run", title, remarks * (report.breakers is None), [[table]])

@@ -13,7 +13,6 @@ PathLike = str | os.PathLike[str]
 
 
 def write_file(path: PathLike, content: bytes | bytearray, temporary: Path | None = None) -> None:
-    """Write ``content`` to ``path``, completely or not at all; see :func:`new_file`."""
     with new_file(path, temporary) as name, name.open("xb") as stream:
         stream.write(content)
 
@@ -31,13 +30,13 @@ def new_file(path: PathLike, temporary: Path | None = None) -> Iterator[Path]:
     temporary.unlink(missing_ok=True)
     try:
         yield temporary
-        with temporary.open("rb+") as stream:
-            os.fsync(stream.fileno())
+        _sync(temporary, os.O_RDWR)
         os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_folder(target.parent)
+    with suppress(OSError):  # the names in the folder, where the system can do that
+        _sync(target.parent, os.O_RDONLY)
 
 
 def check_file(path: PathLike) -> Path:
@@ -58,11 +57,9 @@ def check_writable(folder: Path) -> None:
         raise OSError(error.errno, error.strerror, str(folder)) from None
 
 
-def _sync_folder(path: Path) -> None:
-    """Force the names in a folder to the disk, where the system can do that."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

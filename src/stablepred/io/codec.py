@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from stablepred.exceptions import InputError
-from stablepred.io.container import Arrays
-from stablepred.io.objects import build, find_class
+from stablepred.io.objects import build, conforms, find_class
 
+Arrays = dict[str, np.ndarray]
 DEEPEST = 32
 # Bytes of all arrays of strings of fixed width together: one long string makes all of them wide.
 FIXED_WIDTH = 1 << 20
@@ -95,10 +95,12 @@ def _decode(item: Any, arrays: Arrays, depth: int, room: list[int]) -> Any:
     if not depth:
         raise ValueError(f"its parts are nested more than {DEEPEST} deep")
 
-    def values(parts: Any) -> list[Any]:
-        if not isinstance(parts, list):
-            raise ValueError(f"a list was expected, but {str(parts)[:40]!r} found")
-        return [_decode(part, arrays, depth - 1, room) for part in parts]
+    def values(parts: Any, hint: Any = list) -> Any:
+        is_list = isinstance(parts, list)
+        found = [_decode(part, arrays, depth - 1, room) for part in parts] if is_list else None
+        if not conforms(found, hint):
+            raise ValueError(f"a {hint} was expected, but {str(parts)[:40]!r} found")
+        return found
 
     if isinstance(item, list):
         return values(item)
@@ -113,45 +115,32 @@ def _decode(item: Any, arrays: Arrays, depth: int, room: list[int]) -> Any:
         case ["tuple"]:
             return tuple(values(item["tuple"]))
         case ["dict"]:
-            pairs = values(item["dict"])
-            if not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-                raise ValueError("a list of keys and values holds something else")
+            pairs = values(item["dict"], list[list[Any]])
             _check_keys([key for key, _ in pairs])
             return dict(pairs)
         case ["object", "strings"]:
-            return _strings(values(item["strings"]), item["object"] is True, room)
+            strings = values(item["strings"], list[str])
+            if item["object"] is True:
+                return np.array(strings, dtype=object)
+            room[0] -= 4 * len(strings) * max(map(len, strings), default=0)
+            if room[0] < 0:
+                raise ValueError("its arrays of strings are too wide")
+            return np.array(strings, dtype=str)
         case ["frame", "index", "values"]:
-            columns = _decode(item["values"], arrays, depth - 1, room)
-            return _frame(values(item["frame"]), values(item["index"]), columns)
+            names, index = values(item["frame"]), values(item["index"], list[Key])
+            return _frame(names, index, _decode(item["values"], arrays, depth - 1, room))
         case ["object", "state"]:
             name, state = item["object"], item["state"]
             cls = find_class(name) if isinstance(name, str) else None
-            if cls is None:
-                raise ValueError(f"it names an unknown class, {str(name)[:40]!r}")
-            if not isinstance(state, dict):
-                raise ValueError(f"the state of a {name} is missing")
+            if cls is None or not isinstance(state, dict):
+                raise ValueError(f"it names an unknown class, {str(name)[:40]!r}, or lacks a state")
             parts = {k: _decode(part, arrays, depth - 1, room) for k, part in state.items()}
             return build(cls, parts)
     raise ValueError(f"it has a part with the unknown keys {sorted(item)[:10]}")
 
 
-def _strings(strings: list[Any], as_objects: bool, room: list[int]) -> np.ndarray:
-    """An array of strings."""
-    if not all(isinstance(string, str) for string in strings):
-        raise ValueError("a list of strings holds something else")
-    if as_objects:
-        return np.array(strings, dtype=object)
-    room[0] -= 4 * len(strings) * max(map(len, strings), default=0)
-    if room[0] < 0:
-        raise ValueError("its arrays of strings are too wide")
-    return np.array(strings, dtype=str)
-
-
 def _frame(names: list[Any], index: list[Any], values: Any) -> pd.DataFrame:
-    """A table of one array, or of a list of columns."""
     _check_keys(names)
-    if not all(isinstance(label, Key) for label in index):
-        raise ValueError("the index of a table holds neither strings nor numbers")
     shape = (len(index), len(names))
     if isinstance(values, np.ndarray) and values.shape == shape:
         return pd.DataFrame(values, index=index, columns=names, copy=False)
@@ -162,8 +151,5 @@ def _frame(names: list[Any], index: list[Any], values: Any) -> pd.DataFrame:
 
 
 def _check_keys(keys: list[Any]) -> None:
-    """Refuse what is no string or number, or occurs twice."""
-    if not all(isinstance(key, Key) for key in keys):
-        raise ValueError("a key is neither a string nor a number")
-    if len(set(keys)) < len(keys):
-        raise ValueError("a key occurs twice in one part of it")
+    if not conforms(keys, list[Key]) or len(set(keys)) < len(keys):
+        raise ValueError("a key is neither a string nor a number, or occurs twice")

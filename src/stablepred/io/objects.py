@@ -6,6 +6,7 @@ must have the type that its annotation says. Then the object checks itself (``ch
 """
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Sequence
@@ -39,7 +40,6 @@ def storable(cls: T) -> T:
 
 
 def find_class(name: str) -> type | None:
-    """The class that is stored under this name."""
     if name not in _classes:  # perhaps its module is not imported yet
         for face in map(import_module, ("stablepred", "stablepred.data", "stablepred.baselines")):
             for public in face.__all__:
@@ -48,7 +48,6 @@ def find_class(name: str) -> type | None:
 
 
 def check(model: Any) -> None:
-    """Raise ValueError unless the object could have been fitted and can be used."""
     if find_sklearn_class(type(model).__name__) is type(model):
         check_sklearn_model(model)
     elif hasattr(model, "check_stored"):
@@ -57,7 +56,6 @@ def check(model: Any) -> None:
 
 @cache
 def _signature(cls: type) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
-    """Parameters of a class, and the types of those and of its attributes."""
     parameters = dict(inspect.signature(cls, eval_str=True).parameters)
     hints = {name: p.annotation for name, p in parameters.items() if p.annotation is not EMPTY}
     return parameters, typing.get_type_hints(cls) | hints
@@ -66,31 +64,34 @@ def _signature(cls: type) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]
 def build(cls: type, state: dict[str, Any]) -> Any:
     """Make an object of ``cls`` from its stored state, and check it."""
     parameters, hints = _signature(cls)
-    parameters = {
-        name: p for name, p in parameters.items() if name not in getattr(cls, "not_stored", ())
-    }
+    not_stored = getattr(cls, "not_stored", ())
+    parameters = {name: p for name, p in parameters.items() if name not in not_stored}
     own = find_sklearn_class(cls.__name__) is not cls
-    known = {*hints, "n_features_in_", "feature_names_in_"}
-    if not own:
-        state = {k: value for k, value in state.items() if k in parameters or k not in RETIRED}
-    for name, value in state.items():
-        # Of what is no parameter, only fitted attributes that the class does not have already.
-        fitted = issubclass(cls, BaseEstimator) and name.endswith("_") and name.isidentifier()
-        if name not in parameters and (
-            not fitted or name[0] == "_" or hasattr(cls, name) or (own and name not in known)
-        ):
+    state = {k: v for k, v in state.items() if k in parameters or not _is_retired(k, v, own)}
+    given = {name: value for name, value in state.items() if name in parameters}
+    fitted = {name: value for name, value in state.items() if name not in parameters}
+    known = {*hints, "n_features_in_", "feature_names_in_"} if own else {*fitted}
+    for name in fitted:  # of an estimator, and none that its class has already
+        is_new = re.fullmatch(r"[a-z]\w*_", name) and not hasattr(cls, name)
+        if not (is_new and name in known and issubclass(cls, BaseEstimator)):
             raise ValueError(f"{name[:40]!r} is no attribute of a {cls.__name__}")
+    for name, value in state.items():
         if not conforms(value, hints.get(name, Any)):
             raise ValueError(f"{name} of a {cls.__name__} cannot be {values.brief(value)}")
-    lacking = {name for name, p in parameters.items() if p.default is EMPTY} - state.keys()
-    if lacking:
+    if lacking := {name for name, p in parameters.items() if p.default is EMPTY} - given.keys():
         raise ValueError(f"the {cls.__name__} lacks {sorted(lacking)}")
-    result = cls(**{name: value for name, value in state.items() if name in parameters})
-    for name, value in state.items():
-        if name not in parameters:
-            setattr(result, name, value)
+    result = cls(**given)
+    for name, value in fitted.items():
+        setattr(result, name, value)
     check(result)
     return result
+
+
+def _is_retired(name: str, value: Any, own: bool) -> bool:
+    """Whether an earlier version wrote what no prediction depends on any more."""
+    if own:  # which of the features an encoder keeps: all
+        return name == "overlap" or (name == "kept_" and bool(np.all(value)))
+    return name in ("multi_class", "n_jobs", "penalty")
 
 
 def conforms(value: Any, hint: Any) -> bool:
@@ -128,12 +129,9 @@ SKLEARN_MODELS = {
     **dict.fromkeys([*_REGRESSORS, "LogisticRegression"], "sklearn.linear_model"),
     **dict.fromkeys(["LinearSVC", "LinearSVR"], "sklearn.svm"),
 }
-# Parameters of earlier versions of scikit-learn; no prediction depends on them.
-RETIRED = ("multi_class", "n_jobs", "penalty")
 
 
 def find_sklearn_class(name: str) -> type | None:
-    """The class of that name, if it is listed here."""
     return getattr(import_module(SKLEARN_MODELS[name]), name) if name in SKLEARN_MODELS else None
 
 
@@ -142,19 +140,17 @@ def check_sklearn_model(model: Any) -> None:
     model._validate_params()
     if not values.is_fitted(model):
         return
-    shapes: dict[str, values.Shape]
-    p, kind = values.n_features(model), type(model).__name__
+    p = values.n_features(model)
+    shapes: dict[str, values.Shape] = {"coef_": (p,), "intercept_": (1,)}
     if is_classifier(model):
         k = len(values.labels(model))
         functions = 1 if k == 2 else k
         shapes = {"coef_": (functions, p), "intercept_": (functions,)}
         if getattr(model, "solver", None) == "liblinear" and k > 2:
             raise ValueError("solver 'liblinear' has no more than two classes")
-    else:
-        shapes = {"coef_": (p,), "intercept_": (1,)}
     for name, shape in shapes.items():
         # Single numbers and those of 32 bits are as good for scikit-learn.
         value = np.atleast_1d(values.attribute(model, name))
         wide = value.astype(np.float64) if value.dtype.kind == "f" else value
-        values.check_numbers(wide, f"{name} of the {kind}", shape)
+        values.check_numbers(wide, f"{name} of the {type(model).__name__}", shape)
     values.check_finite_sums("coef_", np.ravel(model.coef_), np.ravel(model.intercept_))

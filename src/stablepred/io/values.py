@@ -14,7 +14,6 @@ def is_fitted(model: Any) -> bool:
 
 
 def attribute(model: Any, name: str) -> Any:
-    """An attribute that must be there."""
     if name not in vars(model):
         raise ValueError(f"{name} of the {type(model).__name__} is missing")
     return vars(model)[name]
@@ -65,18 +64,15 @@ def check_finite_sums(what: str, matrix: np.ndarray, offset: np.ndarray) -> None
 def labels(model: Any) -> np.ndarray:
     """``classes_``: numbers, booleans or strings, sorted and different."""
     classes = attribute(model, "classes_")
-    if not isinstance(classes, np.ndarray) or classes.ndim != 1 or not len(classes):
-        raise ValueError("classes_ must be a list of labels")
-    finite = classes.dtype.kind in "biuf" and bool(np.isfinite(classes).all())
-    if not finite and not all(isinstance(label, str) for label in classes.tolist()):
-        raise ValueError("classes_ must be numbers or strings")
-    if any(not a < b for a, b in pairwise(classes)):
-        raise ValueError("classes_ must be sorted and different from each other")
+    is_list = isinstance(classes, np.ndarray) and classes.ndim == 1 and len(classes) > 0
+    finite = is_list and classes.dtype.kind in "biuf" and bool(np.isfinite(classes).all())
+    strings = is_list and all(isinstance(label, str) for label in classes.tolist())
+    if not (finite or strings) or any(not a < b for a, b in pairwise(classes)):
+        raise ValueError("classes_ must be numbers or strings, sorted and different")
     return classes
 
 
 def brief(value: Any) -> str:
-    """A value as an error message may show it."""
     if isinstance(value, np.ndarray):
         return f"an array of {value.dtype} of shape {value.shape}"
     text = repr(value)

@@ -27,7 +27,7 @@ from stablepred.models.entry import (
 )
 from stablepred.models.standardizer import Standardizer
 from stablepred.preprocessing import Dichotomizer
-from stablepred.tables.counting import count_patterns
+from stablepred.tables.engines import count_patterns
 from stablepred.weights.raw import RawBalance
 
 

@@ -19,7 +19,7 @@ import torch
 from stablepred._version import __version__
 from stablepred.core.loop import Checkpoint, Settings, State
 from stablepred.exceptions import CheckpointError
-from stablepred.io.checkpoint import read_checkpoint, remove_checkpoint, write_checkpoint
+from stablepred.io.save import read_checkpoint, remove_checkpoint, write_checkpoint
 from stablepred.sample import Sample
 
 # A checkpoint is written once this many seconds have passed since the last one, and this many times

@@ -36,7 +36,7 @@ from stablepred.models.standardizer import Standardizer
 from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
-from stablepred.tables.counting import PatternCounts
+from stablepred.tables.engines import PatternCounts
 from stablepred.tables.messages import listed
 from stablepred.weights.embedded import embedding_scale
 

@@ -51,7 +51,7 @@ from stablepred.models.standardizer import Standardizer
 from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Pairs, Sample, add_products
-from stablepred.tables.counting import count_patterns
+from stablepred.tables.engines import count_patterns
 
 Families = Mapping[str, tuple[Heads, list[Recipe]]]
 

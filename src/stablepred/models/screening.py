@@ -62,9 +62,9 @@ from stablepred.outcomes.binary import BINARY
 from stablepred.outcomes.gaussian import GAUSSIAN
 from stablepred.outcomes.multinomial import MULTINOMIAL
 from stablepred.sample import Origin, Sample, count_rows, make_sample
-from stablepred.tables.encoder import TableEncoder, as_frame, name_columns, warn_of
+from stablepred.tables.encoder import TableEncoder, as_frame, name_columns
 from stablepred.tables.learning import distinct_values, moments
-from stablepred.tables.messages import listed
+from stablepred.tables.messages import listed, warn_of
 from stablepred.tables.target import MOST_CLASSES
 from stablepred.weights.raw import RawBalance
 
@@ -269,9 +269,9 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
         _check_environments(sample, rows.environments)
         cv = model.cv  # splits that are given one by one can be read once only
         cv = cv if isinstance(cv, Integral) or hasattr(cv, "split") else list(cv)
-        straight = _straighten(model, cv, rows, sample, target.outcome, seed)
-        if straight is not rows:
-            rows, sample = straight, _group(model, straight, target)
+        bent = _bend(model, cv, rows, sample, target.outcome, seed)
+        if bent is not rows:
+            rows, sample = bent, _group(model, bent, target)
         progress("evidence", 0, 0.0)
         most = max(MOST_COMPARED, int(MOST_WORK / sample.n_features**2))
         drawn = draw_rows(sample, target.outcome, most, seed)
@@ -326,14 +326,12 @@ def _group(model: Any, rows: Rows, target: Target) -> Sample:
     )
 
 
-def _straighten(
-    model: Any, cv: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int
-) -> Rows:
-    """The rows with numbers that are not bent in the tails, if held-out rows clearly ask for it.
+def _bend(model: Any, cv: Any, rows: Rows, sample: Sample, outcome: Outcome, seed: int) -> Rows:
+    """The rows with numbers that are bent in the tails, if held-out rows clearly ask for it.
 
     That is judged by a linear model, on the folds that models are compared on.
     """
-    if not any(getattr(column, "is_bent", False) for column in model.encoder_.columns_):
+    if all(getattr(column, "binary", True) for column in model.encoder_.columns_):
         return rows
     drawn = draw_rows(sample, outcome, MOST_COMPARED, seed)
     few, folds = sample.take(drawn), _split(cv, rows, sample, drawn, outcome, seed)
@@ -341,12 +339,12 @@ def _straighten(
         return rows
     first = np.unique(sample.origin.index, return_index=True)[1][drawn.cpu().numpy() > 0]
     own = rows.table.iloc[np.flatnonzero(sample.origin.present)[first]]
-    encoder = model.encoder_.straightened(own, few.copies.cpu().numpy())
+    encoder = model.encoder_.bend(own, few.copies.cpu().numpy())
     x = torch.as_tensor(encoder.encode_array(own)[0][:, sample.origin.columns], device=few.device)
-    straight = replace(few, x=x)
-    other = folds_of_shares(straight, outcome, folds.shares(few))
-    by_straight, by_bent = fit_linear(straight, other).held_out, fit_linear(few, folds).held_out
-    if folds.gain(by_bent, by_straight) < DECISIVE:
+    bent = replace(few, x=x)
+    other = folds_of_shares(bent, outcome, folds.shares(few))
+    by_line, by_bent = fit_linear(few, folds).held_out, fit_linear(bent, other).held_out
+    if folds.gain(by_line, by_bent) < DECISIVE:
         return rows
     model.encoder_ = encoder
     return replace(rows, x=encoder.encode_array(rows.table)[0])

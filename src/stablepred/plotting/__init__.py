@@ -6,13 +6,13 @@ draws again, ``ax_`` and ``figure_`` are matplotlib's. The pages of reports show
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
-    from stablepred.plotting.errors import EnvironmentErrorsDisplay as EnvironmentErrorsDisplay
-    from stablepred.plotting.model import BalanceDisplay as BalanceDisplay
-    from stablepred.plotting.model import StabilityPriceDisplay as StabilityPriceDisplay
-    from stablepred.plotting.model import VariableEffectsDisplay as VariableEffectsDisplay
-    from stablepred.plotting.model import WeightsDisplay as WeightsDisplay
+    from stablepred.plotting.displays import BalanceDisplay as BalanceDisplay
+    from stablepred.plotting.displays import EnvironmentErrorsDisplay as EnvironmentErrorsDisplay
+    from stablepred.plotting.displays import StabilityPriceDisplay as StabilityPriceDisplay
+    from stablepred.plotting.displays import VariableEffectsDisplay as VariableEffectsDisplay
+    from stablepred.plotting.displays import WeightsDisplay as WeightsDisplay
 
 __getattr__, __dir__, __all__ = _attach(__name__)

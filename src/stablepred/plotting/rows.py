@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
@@ -36,12 +35,6 @@ def method_looks(roles: Mapping[str, str]) -> dict[str, Look]:
     return {name: ROLES.get(role) or next(baselines) for name, role in roles.items()}
 
 
-def check_columns(frame: pd.DataFrame, *needed: str) -> None:
-    """Refuse a frame without some of the columns that are drawn."""
-    if missing := [name for name in needed if name not in frame]:
-        raise InputError(f"the frame to draw lacks the columns {missing}.")
-
-
 class Display:
     """A picture on axes; ``height_`` is the height in inches at which everything has room."""
 
@@ -50,7 +43,6 @@ class Display:
     height_: float = 3.2
 
     def _take_axes(self, ax: Axes | None, height: float) -> Axes:
-        """The axes to draw on: those given, or new ones of this height."""
         if ax is None:
             from matplotlib import pyplot
 

@@ -36,7 +36,6 @@ class NumberColumn:
 
     @property
     def features(self) -> list[str]:
-        """Names of the 0/1 features."""
         missing = [f"{self.name} is missing"] * self.missing
         if self.cut is None:
             return missing
@@ -45,7 +44,6 @@ class NumberColumn:
         return [self.name if self.plain else f"{self.name}>{cut}", *missing]
 
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
-        """The features of new rows, and what was not expected in them."""
         found, notes = _read_new(self, column, "new missing")
         bits = []
         if self.cut is not None:
@@ -61,7 +59,6 @@ class NumberColumn:
         return bits, notes
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the column can be encoded."""
         if self.style not in STYLES:
             raise ValueError(f"the style of column {self.name!r} must be one of {STYLES}")
         if not np.isfinite([self.cut or 0.0, self.tolerance]).all() or self.tolerance < 0:
@@ -75,11 +72,10 @@ class NumberColumn:
 class ScaledColumn:
     """A column of numbers that stay numbers: missing ones are the mean, far ones drawn in.
 
-    Values are clipped to the range of training, [least, most]. Beyond its bulk, [low, high], they
-    grow like a logarithm: low - unit log(1 + (low - x) / unit), and the same above. Without such
-    tails, low is least and high is most. What comes of this is standardised, so that a missing
-    value is zero. Columns of 0 and 1 stay as they are, with the share of ones where a value is
-    missing.
+    Beyond [low, high] values grow like a logarithm, low - unit log(1 + (low - x) / unit) and the
+    same above; beyond [least, most] they do not grow at all. What comes of this is standardised, so
+    that a missing value is zero. Columns of 0 and 1 stay as they are, with the share of ones where
+    a value is missing.
     """
 
     name: str
@@ -100,11 +96,6 @@ class ScaledColumn:
         """Names of the features."""
         return [self.name, f"{self.name} is missing"] if self.missing else [self.name]
 
-    @property
-    def is_bent(self) -> bool:
-        """Whether values of the training rows are drawn in."""
-        return self.least < self.low or self.high < self.most
-
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
         """The features of new rows, and what was not expected in them."""
         found, notes = _read_new(self, column, "imputed")
@@ -115,15 +106,16 @@ class ScaledColumn:
             notes += _note_odd("not 0/1", self.name, (x != 0) & (x != 1), x)
             x = np.where(missing, self.mean, x > 0.5)
         else:
-            width = self.most - self.least
-            odd = (x > self.most + width) | (x < self.least - width)
+            ends = (self.least, self.most) if self.most < LARGEST else (self.low, self.high)
+            width = ends[1] - ends[0]
+            odd = (x > ends[1] + width) | (x < ends[0] - width)
             notes += _note_odd("outside", self.name, odd, x)
             x = (self.bound(x) - self.mean) / self.sd
             x[missing] = 0.0
         return [x, missing] if self.missing else [x], notes
 
     def bound(self, x: FloatArray) -> FloatArray:
-        """Within the training range, and drawn in beyond its bulk."""
+        """Drawn in where they are far."""
         bounded = np.clip(x, self.low, self.high)
         far = np.flatnonzero(bounded != x)
         beyond = np.clip(x[far], self.least, self.most) - bounded[far]
@@ -166,9 +158,7 @@ class TextColumn:
         return self.groups if len(self.groups) > 2 else self.groups[1:]
 
     def encode(self, column: pd.Series) -> tuple[Features, list[Note]]:
-        """The features of new rows, and what was not expected in them."""
-        types.check_kind(column)
-        found = types.to_categories(column)
+        found = types.read_text(column)
         none, together = len(self.groups), len(self.levels)
         known = {level: k for k, level in enumerate(self.levels)}
         known |= dict.fromkeys(self.rare, together)
@@ -178,22 +168,18 @@ class TextColumn:
         of_row = np.array(group, dtype=np.intp)[found.codes]
         table = np.vstack([np.eye(none), self.shares or np.zeros(none)])
         new = np.array([*(value not in known for value in found.values), False], dtype=bool)
-        example = found.values[int(np.argmax(new))] if new.any() else ""
-        suffix = " average" * bool(self.shares)
-        notes = note_rows(f"unseen{suffix}", self.name, new[found.codes], example)
+        new, suffix = new[found.codes], " average" * bool(self.shares)
+        notes = note_rows(f"unseen{suffix}", self.name, new, found.first(new))
         if not (self.missing or self.imputed):
             notes += note_rows(f"new missing{suffix}", self.name, found.missing)
         return (table[of_row, k] for k in range(none - len(self.features), none)), notes
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the values are told apart."""
-        values = self.levels + self.rare
+        values, size = self.levels + self.rare, len(self.groups)
         if len(set(values)) < len(values) or len(self.rare) == 1 or not self.features:
             raise ValueError(f"the values of column {self.name!r} must be different, two or more")
-        total, size = sum(self.shares), len(self.groups)
-        if self.shares and not (
-            len(self.shares) == size and min(self.shares) >= 0 and abs(total - 1) < 1e-6
-        ):
+        right = len(self.shares) == size and min(self.shares, default=0) >= 0
+        if self.shares and not (right and abs(sum(self.shares) - 1) < 1e-6):
             raise ValueError(f"column {self.name!r} must have {size} shares that add up to 1")
 
 
@@ -230,11 +216,8 @@ Column = NumberColumn | ScaledColumn | TextColumn
 def typed(part: Column, column: pd.Series) -> Any:
     """New values as they were read in training: numbers as floats, text as categories."""
     if isinstance(part, TextColumn):
-        types.check_kind(column)
-        categories = types.to_categories(column)
-        return pd.Categorical.from_codes(
-            categories.codes, pd.Index(categories.values, dtype=object)
-        )
+        text = types.read_text(column)
+        return pd.Categorical.from_codes(text.codes, pd.Index(text.values, dtype=object))
     found = types.read_numbers(column, part.style)
     check_size(found.values, part.name)
-    return np.where(found.finite, found.values, np.nan)
+    return found.known

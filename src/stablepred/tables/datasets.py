@@ -3,9 +3,9 @@
 import os
 import tomllib
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,27 +26,23 @@ class Source:
 
     title: str
     outcome: str
-    positive: tuple[str, ...]
+    positive: Sequence[str]
     rows: int
     columns: int
     citation: str
-    environments: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
+    environments: Sequence[str] = ()
+    categories: Sequence[str] = ()
+    dropped: Sequence[str] = ()
+    files: Sequence[str] = ()
     separator: str = ","
-    names: tuple[str, ...] = ()
+    names: Sequence[str] = ()
     header: bool = True
     openml_id: int | None = None
     licence: str = "CC BY 4.0"
 
 
-def _source_of(entry: dict[str, Any]) -> Source:
-    return Source(**entry | {k: tuple(v) for k, v in entry.items() if isinstance(v, list)})
-
-
 _ENTRIES = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
-DATASETS = MappingProxyType({name: _source_of(entry) for name, entry in _ENTRIES.items()})
+DATASETS = {name: Source(**entry) for name, entry in _ENTRIES.items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,31 +99,31 @@ def load_dataset(name: str, path: str | os.PathLike[str] | None = None) -> Datas
     source = DATASETS.get(name)
     if source is None:
         raise InputError(f"there is no data set {name!r}; the names are {list(DATASETS)}.")
-    if not source.files:
-        if path is not None:
-            raise InputError(f"{name!r} comes with scikit-learn; leave the path out.")
+    if source.files:
+        files = _find_files(name, source, path)
+        frame = _read_files(files, source) if files else _fetch(name, source)
+    elif path is None:
         frame = load_breast_cancer(as_frame=True).frame.rename(columns={"target": source.outcome})
     else:
-        files = _find_files(name, source, None if path is None else Path(path))
-        frame = _read_files(files, source) if files else _fetch(name, source)
+        raise InputError(f"{name!r} comes with scikit-learn; leave the path out.")
     frame = _prepare(frame.apply(_type, args=(source,))).drop(columns=list(source.dropped))
-    return Dataset(frame, source.outcome, source.environments, source.citation, source.licence)
+    environments = tuple(source.environments)
+    return Dataset(frame, source.outcome, environments, source.citation, source.licence)
 
 
 def cache_folder() -> Path:
-    """Where files are looked for and OpenML's answers are kept: ``stablepred`` in ~/.cache."""
+    """Where files are looked for and OpenML's answers are kept."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "stablepred")
 
 
-def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
+def _find_files(name: str, source: Source, path: str | os.PathLike[str] | None) -> list[Path]:
     """The files in the first folder that has them; none where OpenML is to be asked."""
     if path is None:
-        named = os.environ.get(FOLDER_VARIABLE)
-        folders = [*([Path(named)] if named else []), cache_folder()]
-    elif path.is_file() and len(source.files) == 1:
-        return [path]
-    else:
-        folders = [path.parent if path.is_file() else path]  # the other files are beside it
+        folders = [Path(os.environ.get(FOLDER_VARIABLE) or cache_folder()), cache_folder()]
+    elif Path(path).is_file() and len(source.files) == 1:
+        return [Path(path)]
+    else:  # the other files are beside it
+        folders = [Path(path).parent if Path(path).is_file() else Path(path)]
     for folder in folders:
         places = [[folder / (file + ending) for ending in ENDINGS] for file in source.files]
         found = [[place for place in each if place.is_file()] for each in places]
@@ -142,50 +138,43 @@ def _find_files(name: str, source: Source, path: Path | None) -> list[Path]:
 
 
 def _read_files(files: list[Path], source: Source) -> pd.DataFrame:
-    """The table in one or several files, as text."""
     # "None" and "NA" are values like any other.
     options: dict[str, Any] = {"sep": source.separator, "dtype": str, "keep_default_na": False}
     if not source.header:
         options |= {"header": None, "comment": "|"}  # the first line of adult.test
-    parts = []
-    for file in files:
-        try:
-            parts.append(pd.read_csv(file, skipinitialspace=True, **options))
-        except (OSError, EOFError, ValueError, zlib.error) as error:
-            raise InputError(f"the file {str(file)!r} cannot be read: {error}") from error
-    frame, where = pd.concat(parts, ignore_index=True), " and ".join(map(str, files))
+    where = " and ".join(map(str, files))
+    try:
+        parts = [pd.read_csv(file, skipinitialspace=True, **options) for file in files]
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise InputError(f"{where} cannot be read: {error}") from error
+    frame = pd.concat(parts, ignore_index=True)
     _check_shape(frame, source, where)
     if not source.header:
         return frame.set_axis(list(source.names), axis=1)
     needed = source.names or (source.outcome, *source.categories, *source.dropped)
-    missing = [name for name in needed if name not in frame]
-    if missing:
+    if missing := [name for name in needed if name not in frame]:
         raise InputError(f"{where} lacks the columns {missing}; it has {list(frame.columns)}.")
-    return frame[list(source.names)] if source.names else frame
+    return frame[list(source.names or frame.columns)]
 
 
 def _fetch(name: str, source: Source) -> pd.DataFrame:
     """Ask OpenML, or say which file to supply."""
-    advice = (
-        f"Put {' and '.join(source.files)} (plain or with .gz) into {str(cache_folder())!r}, or "
-        f"into the folder that {FOLDER_VARIABLE} names, or pass its path. Source: {source.citation}"
+    number, why = source.openml_id, "OpenML does not have it"
+    if number is not None:
+        try:
+            found = fetch_openml(data_id=number, as_frame=True, data_home=str(cache_folder()))
+            _check_shape(found.frame, source, f"OpenML's data set {number}")
+            return found.frame.set_axis(list(source.names or found.frame), axis=1)
+        except OSError as error:
+            why = f"OpenML (data set {number}) could not be reached: {error}"
+    raise InputError(
+        f"no file of {name!r} was found, and {why}. Put {' and '.join(source.files)} (plain or "
+        f"with .gz) into {str(cache_folder())!r}, or into the folder that {FOLDER_VARIABLE} "
+        f"names, or pass its path. Source: {source.citation}"
     )
-    number = source.openml_id
-    if number is None:
-        raise InputError(f"no file of {name!r} was found, and OpenML does not have it. {advice}")
-    try:
-        frame = fetch_openml(data_id=number, as_frame=True, data_home=str(cache_folder())).frame
-    except OSError as error:
-        raise InputError(
-            f"no file of {name!r} was found, and OpenML (data set {number}) could not be reached: "
-            f"{error}. {advice}"
-        ) from error
-    _check_shape(frame, source, f"OpenML's data set {number}")
-    return frame.set_axis(list(source.names or frame.columns), axis=1)
 
 
 def _check_shape(frame: pd.DataFrame, source: Source, where: str) -> None:
-    """Raise unless the table has as many rows and columns as the published one."""
     if frame.shape != (source.rows, source.columns):
         raise InputError(
             f"{where} has {frame.shape[0]} rows and {frame.shape[1]} columns where {source.rows} "
@@ -194,15 +183,15 @@ def _check_shape(frame: pd.DataFrame, source: Source, where: str) -> None:
 
 
 def _type(column: pd.Series, source: Source) -> pd.Series:
-    """A column as numbers, booleans or categories, and the outcome as 0/1."""
     text = column.astype(str).str.strip(" '\"").where(column.notna() & (column != "?"))
     if column.name == source.outcome:
-        if not text.isin(source.positive).any() or text.isna().any():
+        positive = text.isin(source.positive)
+        if not positive.any() or text.isna().any():
             raise InputError(
                 f"the outcome {source.outcome!r} must have values among {list(source.positive)} "
                 f"(for 1) and others (for 0), but has {text.unique()[:5].tolist()}."
             )
-        return text.isin(source.positive).astype(np.int64)
+        return positive.astype(np.int64)
     if column.name not in source.categories:
         numbers = pd.to_numeric(text, errors="coerce")
         if (numbers.notna() == text.notna()).all():
@@ -213,7 +202,6 @@ def _type(column: pd.Series, source: Source) -> pd.Series:
 
 
 def _prepare(frame: pd.DataFrame) -> pd.DataFrame:
-    """What the order of the rows, or columns that are dropped, say."""
     if "poutcome" in frame:  # the calls of the bank are in order of date, from May 2008 on
         month = frame["month"].astype(str).map(MONTHS.index)
         new_year = month < month.shift(fill_value=0)

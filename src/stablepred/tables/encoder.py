@@ -1,8 +1,7 @@
 """Encode a table as it comes as the numbers that estimators need."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,82 +11,48 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._parameters import Rule, check_parameters, one_of
-from stablepred._validation import (
-    atomic,
-    check_sample_weight,
-    column_names,
-    warn_user,
-)
-from stablepred.exceptions import InputError, TableWarning
+from stablepred._validation import atomic, check_sample_weight, column_names
+from stablepred.exceptions import InputError
 from stablepred.io.save import save_method, storable
 from stablepred.io.values import attribute, is_fitted, n_features
 from stablepred.tables import messages
 from stablepred.tables.columns import Column, ScaledColumn, typed
-from stablepred.tables.learning import learn_column, straighten
-from stablepred.tables.messages import Note
-
-# The text of the note on each topic, in this order.
-TOPICS = {
-    "constant": "left out, constant",
-    "text id": "left out, an id or free text",
-    "few": "left out, not two values in enough rows",
-    "numeric id": "probably an id, drop it unless its size means something",
-    "zeros": "read as numbers though some begin with 0, as codes do",
-    "comma": "read with a decimal comma",
-    "thousands": "read with a mark between thousands",
-    "decimals": "read as fractions, all with three decimals; they may be thousands",
-    "unseen": "never seen in training, taken as rare or as none of the known values",
-    "unseen average": "never seen in training, taken as an average row",
-    "stray": "not finite numbers, counted as missing",
-    "missing": "missing values, each column with a feature 'is missing' of its own",
-    "imputed": "missing values, taken as the mean",
-    "new missing": "missing here but never in training, taken as none of the known values",
-    "new missing average": "missing values, too few for a feature, taken as an average row",
-    "rare": "values in few rows, counted together as 'is rare'",
-    "not 0/1": "only 0 and 1 in training, others taken as 1 if above 0.5",
-    "outside": "far outside the numbers of training, taken as the nearest of these",
-    "overlap": "left out for want of overlap, share of ones",
-}
-LEFT_OUT = ("constant", "text id", "few", "overlap")
+from stablepred.tables.learning import change_tails, learn_column
+from stablepred.tables.messages import LEFT_OUT, Note, check_known, listed, note_lines, repeated
 
 
 @storable
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode a mixed table as numbers, and new rows as the same features.
 
-    Numbers stay numbers, standardised: clipped to the range of training, and growing like a
-    logarithm only beyond the bulk of it (the quantiles of 1 % and 99 %). Columns of 0 and 1 and
-    booleans stay 0/1. A missing number is the mean, with a feature ``age is missing`` if a tenth
-    of the rows, and at least ten, have none. Text and categories become one 0/1 feature per value,
-    ``job=student``, with values in fewer than ten rows (of a small table, in under a twentieth of
-    them), and all but the 30 most frequent, combined into ``job is rare``; of two values only the
-    last one needs a feature. Values never seen in training are encoded as the average training
-    row. Constant columns, and text that differs from row to row, are left out with a
-    ``TableWarning``. Dates are refused, and so are infinite numbers and numbers that can be read in
-    two ways, such as 1.234 beside 999. Columns may be text, as in a CSV file, or typed: the
-    resulting features are the same.
+    Numbers stay numbers, standardised; beyond the range of training they grow like a logarithm, so
+    that no linear model extrapolates far. Columns of 0 and 1 and booleans stay 0/1. A missing
+    number is the mean, with a feature ``age is missing`` if a tenth of the rows, and at least ten,
+    have none. Text and categories become one 0/1 feature per value, ``job=student``, with values in
+    fewer than ten rows (of a small table, in under a twentieth of them), and all but the 30 most
+    frequent, combined into ``job is rare``; of two values only the last one needs a feature. Values
+    never seen in training are encoded as the average training row. Constant columns, and text that
+    differs from row to row, are left out with a ``TableWarning``. Dates are refused, and so are
+    infinite numbers and numbers that can be read in two ways, such as 1.234 beside 999. Columns may
+    be text, as in a CSV file, or typed: the resulting features are the same.
 
     Parameters
     ----------
     drop : sequence of str, default=()
         Columns to leave out.
-    overlap : float or None, default=None
-        Keep only 0/1 features whose share of ones lies between this and one minus this (paper:
-        0.2).
     dichotomize : {"mean", "median", None}, default=None
-        Cut numbers there (as `Dichotomizer` does) into ``age>40.9``, so that all features are 0/1.
-        Missing values have a feature however few they are, text values down to 1 % of the rows,
-        and those never seen count as rare, or as none of the known ones.
-    tails : {"log", "clip", "keep"}, default="log"
-        Numbers beyond the bulk of training: growing like a logarithm, clipped to the range of
-        training only, or as they are.
+        Cut numbers there (as `Dichotomizer` does) into ``age>40.9``. Missing values then have a
+        feature however few they are, text values down to 1 % of the rows, and those never seen
+        count as rare, or as none of the known ones.
+    tails : {"soft", "log", "clip", "keep"}, default="soft"
+        Far numbers: growing like a logarithm beyond the range of training ("soft"); the same beyond
+        the quantiles of 1 % and 99 %, and clipped to the range ("log"); only clipped; or as they
+        are.
 
     Attributes
     ----------
     columns_ : list
         How each column is encoded.
-    kept_ : ndarray of bool
-        Which of their features are kept (all, unless ``overlap`` is set).
     groups_ : ndarray of int
         For each feature the position of its column in ``columns_``.
     variables_ : list of str
@@ -108,24 +73,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """
 
     columns_: list[Column]
-    kept_: NDArray[np.bool_]
     notes_: list[str]
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
 
     save = save_method
-    rules: ClassVar[dict[str, Rule]] = {"tails": one_of("log", "clip", "keep")}
+    rules: ClassVar[dict[str, Rule]] = {"tails": one_of("soft", "log", "clip", "keep")}
 
     def __init__(
-        self,
-        *,
-        drop: Sequence[str] = (),
-        overlap: float | None = None,
-        dichotomize: str | None = None,
-        tails: str = "log",
+        self, *, drop: Sequence[str] = (), dichotomize: str | None = None, tails: str = "soft"
     ) -> None:
         self.drop = drop
-        self.overlap = overlap
         self.dichotomize = dichotomize
         self.tails = tails
 
@@ -144,8 +102,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.feature_names_in_ = np.array(frame.columns, dtype=object)
         messages.check_columns(list(frame.columns))
         for name in self.drop:
-            messages.check_known(name, frame.columns, "column to drop")
-        self._check_parameters()
+            check_known(name, frame.columns, "column to drop")
+        check_parameters(self)
         if len(frame) == 0:
             raise InputError("the table has no rows.")
         count = np.ones(len(frame))
@@ -154,48 +112,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
             weight = check_sample_weight(sample_weight, frame)
             frame, count = frame[weight > 0], count_rows(weight[weight > 0])
-        learned = [
-            learn_column(frame[name], count, self.dichotomize, self.tails)
-            for name in self.variables_
-        ]
+        how = self.dichotomize, self.tails
+        learned = [learn_column(frame[name], count, *how) for name in self.variables_]
         notes = [note for _, found in learned for note in found]
         self.columns_ = [column for column, _ in learned if column is not None]
-        self.kept_ = np.ones(len(self._all_features()), dtype=bool)
         self._check_features(notes)
-        if self.overlap is not None:
-            features = self.encode_array(frame)[0]
-            shares = count @ features / count.sum()
-            # Shares are rounded; one of exactly the bound is inside. Numbers have none.
-            inside = np.minimum(shares, 1 - shares) >= self.overlap - 1e-12
-            self.kept_ = inside | ((features != 0) & (features != 1)).any(axis=0)
-            out = zip(self._all_features()[~self.kept_], shares[~self.kept_], strict=True)
-            notes += [Note("overlap", name, f"{share:.3g}") for name, share in out]
-            self._check_features(notes)
         self.notes_ = note_lines(notes)
-        warn_of(note for note in notes if note.topic in LEFT_OUT)
+        messages.warn_of(note for note in notes if note.topic in LEFT_OUT)
         return self
 
-    def _check_features(self, notes: Iterable[Note]) -> None:
-        names = list(self.get_feature_names_out())
+    def _check_features(self, notes: list[Note]) -> None:
+        names = self.get_feature_names_out().tolist()
         if not names:
-            raise InputError(
-                f"no feature is left: {'; '.join(note_lines(notes)) or 'all dropped'}."
-            )
-        if same := messages.repeated(names):
-            raise InputError(
-                f"two columns would give a feature of the same name: {messages.listed(same)}. "
-                "Rename one of them."
-            )
-
-    def _check_parameters(self) -> None:
-        if self.overlap is not None and not 0 <= self.overlap < 0.5:
-            raise InputError(f"overlap must be at least 0 and under 0.5, but is {self.overlap!r}.")
-        check_parameters(self)
+            found = "; ".join(note_lines(notes)) or "all dropped"
+            raise InputError(f"no feature is left: {found}.")
+        if same := repeated(names):
+            same_name = f"two columns would give a feature of the same name: {listed(same)}."
+            raise InputError(f"{same_name} Rename one of them.")
 
     def transform(self, X: Any) -> pd.DataFrame:
         """The features of new rows; warns about values not seen in training."""
         features, notes = self.encode(X)
-        warn_of(notes)
+        messages.warn_of(notes)
         return features
 
     def encode(self, X: Any) -> tuple[pd.DataFrame, list[Note]]:
@@ -206,27 +144,24 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def encode_array(self, X: Any) -> tuple[NDArray[np.float64], list[Note]]:
         """The same as `encode`, as an array in row-major order."""
-        frame = self._named(X)
-        values = np.empty((len(frame), int(self.kept_.sum())))
-        notes, k = [], 0
-        for column, wanted in self._parts():
-            if wanted.any():  # else left out for want of overlap
-                features, unexpected = column.encode(frame[column.name])
-                notes += unexpected
-                for feature, kept in zip(features, wanted, strict=True):
-                    if kept:
-                        values[:, k] = feature
-                        k += 1
+        frame, notes = self._named(X), list[Note]()
+        values = np.empty((len(frame), len(self.groups_)))
+        places = iter(values.T)
+        for column in self.columns_:
+            features, unexpected = column.encode(frame[column.name])
+            notes += unexpected
+            for feature in features:
+                next(places)[:] = feature
         return values, notes
 
-    def straightened(self, X: Any, count: NDArray[np.float64]) -> Self:
-        """The same encoder without tails, by the mean and spread of some training rows.
+    def bend(self, X: Any, count: NDArray[np.float64]) -> Self:
+        """The same encoder with logarithmic tails, learned from some training rows.
 
         ``count`` says how many rows each of them stands for.
         """
         frame, other = self._named(X), copy(self)
         other.columns_ = [
-            straighten(column, frame[column.name], count, "clip")
+            change_tails(column, frame[column.name], count, "log")
             if isinstance(column, ScaledColumn)
             else column
             for column in self.columns_
@@ -236,11 +171,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def typed(self, X: Any) -> pd.DataFrame:
         """The columns in use before they are encoded: numbers as floats, text as categories."""
         frame = self._named(X)
-        used = {part.name: part for part, kept in self._parts() if kept.any()}
-        return pd.DataFrame({n: typed(part, frame[n]) for n, part in used.items()}, frame.index)
+        found = {part.name: typed(part, frame[part.name]) for part in self.columns_}
+        return pd.DataFrame(found, frame.index)
 
     def _named(self, X: Any) -> pd.DataFrame:
-        """New rows as a frame with the columns of training."""
         check_is_fitted(self, "columns_")
         if hasattr(self, "feature_names_in_"):
             frame = as_frame(X)
@@ -254,16 +188,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return frame
 
-    def _parts(self) -> Iterable[tuple[Column, NDArray[np.bool_]]]:
-        """The columns, each with a mask of its features that are kept."""
-        ends = np.cumsum([len(column.features) for column in self.columns_])
-        return zip(self.columns_, np.split(self.kept_, ends[:-1]), strict=True)
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the features, in order."""
-        return self._all_features()[self.kept_]
-
-    def _all_features(self) -> NDArray[Any]:
         names = [name for column in self.columns_ for name in column.features]
         return np.array(names, dtype=object)
 
@@ -271,7 +197,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def groups_(self) -> NDArray[np.intp]:
         """For each feature the position of its column in ``columns_``."""
         widths = [len(column.features) for column in self.columns_]
-        return np.repeat(np.arange(len(widths)), widths)[self.kept_]
+        return np.repeat(np.arange(len(widths)), widths)
 
     @property
     def variable_of(self) -> dict[str, str]:
@@ -286,23 +212,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     @property
     def used_columns(self) -> list[str]:
         """The columns of a table from which the features are made."""
-        return [column.name for column, kept in self._parts() if kept.any()]
+        return [column.name for column in self.columns_]
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parts are those of a fitted encoder."""
-        self._check_parameters()
+        """Raise ValueError unless it could have been fitted."""
+        check_parameters(self)
         if not is_fitted(self):
             return
-        for name in ("columns_", "kept_", "notes_"):
+        for name in ("columns_", "notes_"):
             attribute(self, name)
-        width = len(self._all_features())
-        if self.kept_.shape != (width,):
-            raise ValueError(f"kept_ must be {width} booleans")
-        if messages.repeated([column.name for column in self.columns_]):
-            raise ValueError("names of columns repeat")
         n_features(self)
-        if not {column.name for column in self.columns_} <= set(self.variables_):
-            raise ValueError("columns_ must be columns of the training table")
+        if repeated(self.used_columns) or not {*self.used_columns} <= {*self.variables_}:
+            raise ValueError("columns_ must be different columns of the training table")
         self._check_features([])
 
     def check_has_columns(self, names: list[Any]) -> None:
@@ -311,13 +232,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if lacking := [name for name in self.used_columns if name not in present]:
             raise InputError(
                 f"the table lacks {', '.join(map(repr, lacking))}, which the model was trained on. "
-                f"It has: {messages.listed(names)}. {messages.nearest(lacking[0], names)}"
+                f"It has: {listed(names)}. {messages.nearest(lacking[0], names)}"
                 "Add the column, or fit the model again without it."
             )
 
 
 def as_frame(X: Any) -> pd.DataFrame:
-    """A pandas DataFrame, from a pandas or polars one."""
     if not isinstance(X, pd.DataFrame) and hasattr(X, "to_pandas"):
         X = X.to_pandas()
     if not isinstance(X, pd.DataFrame):
@@ -336,19 +256,3 @@ def name_columns(X: Any) -> pd.DataFrame:
     if isinstance(X, pd.DataFrame):
         return X.set_axis(names, axis=1)
     return pd.DataFrame(X, columns=names, copy=False)
-
-
-def warn_of(notes: Iterable[Note]) -> None:
-    """Warn the user of what is noted, one topic at a time."""
-    for line in note_lines(notes):
-        warn_user(line, TableWarning)
-
-
-def note_lines(notes: Iterable[Note]) -> list[str]:
-    """One line per topic, in the order of the topics, with the rows of each column added up."""
-    lines: dict[str, dict[str, Note]] = {topic: {} for topic in TOPICS}
-    for note in notes:
-        same = lines[note.topic]
-        rows = same[note.column].rows if note.column in same else 0
-        same[note.column] = replace(same.get(note.column, note), rows=rows + note.rows)
-    return [f"{TOPICS[t]}: {', '.join(map(str, s.values()))}" for t, s in lines.items() if s]

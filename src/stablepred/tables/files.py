@@ -15,28 +15,20 @@ import warnings
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from io import BytesIO
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from stablepred._extras import arrow_csv, pa, parquet
 from stablepred.exceptions import InputError, TableWarning
-from stablepred.tables.arrow import arrow_csv, pa, parquet
-from stablepred.tables.messages import (
-    FIRST_LINE,
-    check_columns,
-    check_known,
-    has_data_names,
-    nearest,
-)
+from stablepred.tables import messages
 
-# Bytes of CSV text per piece; no row may be longer.
-BLOCK = 16 << 20
-# Rows of Parquet per piece.
-ROWS = 100_000
+BLOCK = 16 << 20  # bytes of CSV text per piece; no row may be longer
+ROWS = 100_000  # rows of Parquet per piece
 
 # In order of preference where two would do: commas are also found inside text and numbers.
 SEPARATORS = "\t;|,"
@@ -45,7 +37,6 @@ MOST_COLUMNS = 10_000
 
 # Two or more bytes that are one character of UTF-8, and hardly ever stand side by side otherwise.
 SEVERAL_BYTES = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
-
 LINE_END = re.compile("\r\n|\r|\n")
 
 Opener = Callable[[], Any]  # of the bytes of a file
@@ -55,63 +46,58 @@ class TableFile:
     """A table in a file: its columns, and its rows piece by piece.
 
     ``columns`` are the names, trimmed; an empty one becomes ``column 1``, counted from 1.
-    ``format`` says what was found, and ``notes`` what was assumed on the way.
+    ``format`` says what was found, and ``notes`` what was assumed on the way. The bytes are at
+    ``source``, that of a pipe in a copy.
     """
 
-    source: Path  # where its bytes are; those of a pipe are in a copy
-
-    def __init__(self, path: Path, header: list[str], format: str) -> None:
-        self.path, self.format = path, format
+    def __init__(self, path: Path, source: Path, header: list[str], format: str) -> None:
+        self.path, self.source, self.stored, self.format = path, source, header, format
         self.notes: list[str] = []
         bare = [name.lstrip("\ufeff").strip() for name in header]
         self.columns = [name or f"column {k}" for k, name in enumerate(bare, start=1)]
-        check_columns(self.columns, f"{path}: ")
-        self.stored = self.columns
+        messages.check_columns(self.columns, f"{path}: ")
 
     def pieces(self, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
         """The rows in order, some thousands at a time, of the columns asked for."""
-        return (_to_pandas(pa.Table.from_batches([batch])) for batch in self._batches(columns))
+        return (_to_pandas([batch]) for batch in self._batches(columns))
 
     def read(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """All rows, of the columns asked for."""
         batches = list(self._batches(columns))
         if not sum(batch.num_rows for batch in batches):
             raise InputError(f"{self.path} has a header but no rows.")
-        return _to_pandas(pa.Table.from_batches(batches))
+        return _to_pandas(batches)
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
         names = self.columns if columns is None else list(columns)
         indices = {name: k for k, name in enumerate(self.columns)}
         for name in names:
-            check_known(name, indices, f"{self.path}: column")
+            messages.check_known(name, indices, f"{self.path}: column")
         for arrays in self._read([indices[name] for name in names]):
             yield pa.record_batch(arrays, names=names)
 
     def _read(self, indices: list[int]) -> Iterator[list[Any]]:
-        """The columns at the given indices, piece by piece."""
         raise NotImplementedError
 
 
 class CsvFile(TableFile):
-    """A text file with a header line; every column is text."""
-
     def __init__(self, path: Path, source: Path, packed: bool) -> None:
-        self.source, self.packed = source, packed
+        self.packed = packed
         self.open_bytes = partial(gzip.open if packed else open, source, "rb")
         self.encoding = detect_encoding(str(path), self.open_bytes)
         found = detect_separator(str(path), self.open_bytes, self.encoding)
-        self.separator, self.header, self.empty_lines = found
-        shown = {"\t": "tab"}.get(self.separator, repr(self.separator))
-        super().__init__(path, self.header, f"CSV, separator {shown}, {self.encoding}")
+        self.separator, header, self.empty_lines = found
+        shown = "tab" if self.separator == "\t" else repr(self.separator)
+        super().__init__(path, source, header, f"CSV, separator {shown}, {self.encoding}")
         if self.encoding == "cp1252":
             self.notes.append(f"{path} is not UTF-8: read as cp1252, the encoding of Windows.")
-        if has_data_names(self.columns) and not all(name.isdigit() for name in self.columns):
-            self.notes.append(f"{path} has columns named {self.columns[0]!r}, ... {FIRST_LINE}")
+        names, advice = self.columns, messages.FIRST_LINE
+        if messages.has_data_names(names) and not all(name.isdigit() for name in names):
+            self.notes.append(f"{path} has columns named {names[0]!r}, ... {advice}")
 
     def _read(self, indices: list[int]) -> Iterator[list[Any]]:
         odd: Any = []
         # In a file of one column an empty line after the header is a missing value.
-        wide = len(self.header) > 1
+        wide = len(self.stored) > 1
         read = arrow_csv.ReadOptions(
             use_threads=False,  # so that a row at fault has its number
             block_size=BLOCK,
@@ -128,7 +114,7 @@ class CsvFile(TableFile):
         )
         convert = arrow_csv.ConvertOptions(
             strings_can_be_null=False,
-            column_types=dict.fromkeys(self.header, pa.large_string()),
+            column_types=dict.fromkeys(self.stored, pa.large_string()),
         )
         try:
             for batch in arrow_csv.open_csv(stream, read, parse, convert):
@@ -169,31 +155,32 @@ class ParquetFile(TableFile):
     """A Parquet file; its columns have types."""
 
     def __init__(self, path: Path, source: Path) -> None:
-        self.source = source
-        try:
+        with _parquet_errors(path):
             names = parquet.read_metadata(source).schema.to_arrow_schema().names
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{path} is a damaged Parquet file: {error}") from error
         # pandas writes its row labels as columns of such names.
         stored = [name for name in names if not re.match("__index_level_", name)]
-        super().__init__(path, stored, "Parquet")
-        check_columns(stored, f"{path}: ")
-        self.stored = stored  # by which columns are read
+        super().__init__(path, source, stored, "Parquet")
+        messages.check_columns(stored, f"{path}: ")  # by which they are read
 
     def _read(self, indices: list[int]) -> Iterator[list[Any]]:
-        try:
-            with parquet.ParquetFile(self.source) as file:
-                if not file.metadata.num_rows:
-                    raise InputError(f"{self.path} has no rows.")
-                names = [self.stored[index] for index in indices]
-                for batch in file.iter_batches(ROWS, columns=names):
-                    batch.validate(full=True)  # strings that are none, offsets out of bounds
-                    # A dictionary is a way to store values, and says nothing about what they are.
-                    found = [batch.column(name) for name in names]
-                    coded = pa.DictionaryArray
-                    yield [c.dictionary_decode() if isinstance(c, coded) else c for c in found]
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{self.path} is a damaged Parquet file: {error}") from error
+        with _parquet_errors(self.path), parquet.ParquetFile(self.source) as file:
+            if not file.metadata.num_rows:
+                raise InputError(f"{self.path} has no rows.")
+            names = [self.stored[index] for index in indices]
+            for batch in file.iter_batches(ROWS, columns=names):
+                batch.validate(full=True)  # strings that are none, offsets out of bounds
+                # A dictionary is a way to store values, and says nothing about what they are.
+                found = [batch.column(name) for name in names]
+                coded = pa.DictionaryArray
+                yield [c.dictionary_decode() if isinstance(c, coded) else c for c in found]
+
+
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is a damaged Parquet file: {error}") from error
 
 
 def open_table(path: str | os.PathLike[str], stream: Any = None) -> TableFile:
@@ -228,14 +215,13 @@ def open_table(path: str | os.PathLike[str], stream: Any = None) -> TableFile:
         )
     try:
         names = [other.name for other in path.parent.iterdir() if other.is_file()]
-        advice = nearest(path.name, names) or "Check the name."
+        advice = messages.nearest(path.name, names) or "Check the name."
     except OSError:
         advice = f"There is no folder {path.parent} either."
     raise InputError(f"there is no file {path}. {advice.strip()}")
 
 
 def _open_file(path: Path, source: Path) -> TableFile:
-    """The table that users call ``path`` and whose bytes are at ``source``."""
     with source.open("rb") as stream:
         start = stream.read(4)
     if start == b"PAR1":
@@ -272,11 +258,11 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[str] | None = Non
     return file.read(columns)
 
 
-def _to_pandas(table: Any) -> pd.DataFrame:
+def _to_pandas(batches: list[Any]) -> pd.DataFrame:
     """Text stays in Arrow's memory, whatever the version of pandas."""
     text = pd.StringDtype("pyarrow")
     types = {pa.string(): text, pa.large_string(): text}
-    return table.to_pandas(types_mapper=types.get, ignore_metadata=True)
+    return pa.Table.from_batches(batches).to_pandas(types_mapper=types.get, ignore_metadata=True)
 
 
 # --- how a text file is written: its encoding and its separator, found from its bytes ---
@@ -319,15 +305,12 @@ def _pieces(open_bytes: Opener) -> Iterator[bytes]:
 
 
 def _first_invalid_line(open_bytes: Opener, encoding: str) -> int | None:
-    """Number of the first line that cannot be decoded."""
-    decoder = codecs.getincrementaldecoder(encoding)()
     line = 1
-    for piece in chain(_pieces(open_bytes), [b""]):
-        try:
-            decoder.decode(piece, final=not piece)
-        except UnicodeDecodeError as error:
-            return line + error.object[: error.start].count(b"\n")
-        line += piece.count(b"\n")
+    try:
+        for text in codecs.iterdecode(_pieces(open_bytes), encoding):
+            line += text.count("\n")
+    except UnicodeDecodeError as error:
+        return line + error.object[: error.start].count(b"\n")
     return None
 
 
@@ -347,9 +330,8 @@ def detect_separator(name: str, open_bytes: Opener, encoding: str) -> tuple[str,
     width = 1 + max(first.count(separator) for separator in SEPARATORS)
     if width > MOST_COLUMNS:
         raise InputError(
-            f"{name} has a header of {width:,} columns, and no more than {MOST_COLUMNS:,} can be "
-            "read. Leave out those that are not features, or turn the table round if its rows are "
-            "the columns."
+            f"{name} has a header of {width:,} columns, and at most {MOST_COLUMNS:,} can be read. "
+            "Leave out what is no feature, or turn the table round if its rows are the columns."
         )
     if len(start) == PIECE and "\n" in text:
         text = text[: text.rindex("\n") + 1]

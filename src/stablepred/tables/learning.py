@@ -1,7 +1,6 @@
 """How the columns of a table are encoded: learned from all of its rows."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,12 +18,14 @@ from stablepred.tables.columns import (
     check_size,
 )
 from stablepred.tables.messages import Note, note_rows, shorten
-from stablepred.tables.types import BOOLEANS, LEADING_ZERO, Categories, FloatArray, Numbers
+from stablepred.tables.types import BOOLEANS, DATE, LEADING_ZERO, FloatArray, Numbers, Text
 
 Learned = tuple[Column | None, list[Note]]
 
 # Share of the training rows on each side that is not the bulk of the numbers.
 TAIL = 0.01
+# Standard deviations in which numbers beyond those of training grow like a logarithm.
+SOFT = 0.5
 # A text value in a smaller share of the rows is counted together with the others like it where
 # numbers are cut; else one in fewer rows than this (in a small table: this share of them), and all
 # but the most frequent ones.
@@ -42,7 +43,7 @@ NUMBER_SHARE, NUMBER_LEAST = 0.5, 10
 
 
 def learn_column(
-    column: pd.Series, count: FloatArray, dichotomize: str | None = None, tails: str = "log"
+    column: pd.Series, count: FloatArray, dichotomize: str | None = None, tails: str = "soft"
 ) -> Learned:
     """How to encode a column, or None where it is left out; and what must not be silent.
 
@@ -50,19 +51,36 @@ def learn_column(
     all; ``tails`` what becomes of those that are not.
     """
     learned, notes = _learn(column, count, dichotomize)
-    if isinstance(learned, ScaledColumn) and tails != "log":
-        learned = straighten(learned, column, count, tails)
+    if isinstance(learned, ScaledColumn) and tails != "soft":
+        learned = change_tails(learned, column, count, tails)
     return learned, notes
 
 
-def straighten(part: ScaledColumn, rows: pd.Series, count: FloatArray, tails: str) -> ScaledColumn:
-    """The column without a bend, standardised by the mean and spread of some training rows."""
-    if part.binary:
-        return part
-    least, most = (part.least, part.most) if tails == "clip" else (-LARGEST, LARGEST)
+def change_tails(part: ScaledColumn, rows: pd.Series, count: FloatArray, tails: str) -> Column:
+    """The column with other tails, learned from some training rows."""
     known = types.read_numbers(rows, part.style)
-    mean, sd = moments(*distinct_values(np.where(known.finite, known.values, np.nan), count))
-    return replace(part, least=least, most=most, low=least, high=most, mean=mean, sd=sd)
+    values = distinct_values(np.where(known.finite, known.values, np.nan), count)
+    return part if part.binary else _set_tails(part, *values, tails)
+
+
+def _set_tails(
+    part: ScaledColumn, values: FloatArray, share: FloatArray, tails: str
+) -> ScaledColumn:
+    """The column with tails learned from distinct values and their shares of the rows."""
+    low, high = least, most = float(values[0]), float(values[-1])
+    unit = moments(values, share)[1]
+    if tails == "log":  # the smallest values that at least these shares of the rows do not exceed
+        reached = np.cumsum(share) + 1e-9
+        low, high = (float(values[np.argmax(reached >= q)]) for q in (TAIL, 1 - TAIL))
+    elif tails == "soft":
+        unit *= SOFT
+    if tails in ("soft", "keep"):
+        least, most = -LARGEST, LARGEST
+    if tails == "keep":
+        low, high = least, most
+    found = replace(part, least=least, most=most, low=low, high=high, unit=unit)
+    mean, sd = moments(found.bound(values), share)
+    return replace(found, mean=mean, sd=sd)
 
 
 def _learn(column: pd.Series, count: FloatArray, dichotomize: str | None) -> Learned:
@@ -76,37 +94,37 @@ def _learn(column: pd.Series, count: FloatArray, dichotomize: str | None) -> Lea
         if style:
             learned, more = _learn_numbers(column, style, numbers, count, dichotomize)
             return learned, notes + more
-    found = types.to_categories(text, count)
-    distinct = {value.lower() for value in found.values}
+    distinct = {value.lower() for value in text.values}
     if distinct & BOOLEANS.keys() and distinct <= {*BOOLEANS, "0", "1"}:  # True and 1 are the same
         numbers = types.parse_numbers(text, "boolean")
         return _learn_numbers(column, "boolean", numbers, count, dichotomize)
-    if types.date_share(found) >= DATES:
-        raise types.date_error(name, found.values[0])
-    return _learn_text(name, found, all_named=dichotomize is not None)
+    dates = text.match(DATE)
+    if dates.any() and count[dates].sum() >= DATES * count[~text.missing].sum():
+        raise types.date_error(name, text.first(dates))
+    return _learn_text(name, types.to_categories(text), count, all_named=dichotomize is not None)
 
 
 def number_style(
-    name: str, text: Any, count: FloatArray | None = None
+    name: str, text: Text, count: FloatArray | None = None
 ) -> tuple[str, Numbers, list[Note]]:
     """How strings are written as numbers, empty if they are not; the numbers; what is assumed."""
     style = types.find_style(text)
     found = types.parse_numbers(text, style)
     count = np.ones(len(found.values)) if count is None else count
-    distinct, _ = distinct_values(np.where(found.finite, found.values, np.nan), count)
+    distinct, _ = distinct_values(found.known, count)
     words, numbers = count[found.strays & ~np.isinf(found.values)].sum(), count[found.finite].sum()
     few = words and numbers < NUMBER_SHARE * (numbers + words)
     if not len(distinct) or few or (words and len(distinct) <= NUMBER_LEAST):
         return "", found, []
-    assumed = types.check_style(text, style, name)
-    notes = [Note("decimals", name, assumed)] if assumed else []
+    notes = []
+    if assumed := types.check_style(text, style, name):
+        notes.append(Note("decimals", name, assumed))
     if style == "comma":
         notes.append(Note("comma", name))
-    if style not in ("integer", "point", "comma"):
+    elif style not in ("integer", "point"):
         notes.append(Note("thousands", name, style))
-    zeros = types.match(text, LEADING_ZERO)
-    if zeros.any():
-        notes.append(Note("zeros", name, example=text[int(np.argmax(zeros))].as_py()))
+    if example := text.first(text.match(LEADING_ZERO)):
+        notes.append(Note("zeros", name, example=example))
     return style, found, notes
 
 
@@ -124,7 +142,7 @@ def _learn_numbers(
     if dichotomize is None:
         check_size(found.values, name)
     absent = ~found.finite
-    distinct, share = distinct_values(np.where(absent, np.nan, found.values), count)
+    distinct, share = distinct_values(found.known, count)
     missing = bool(absent.any())
     if dichotomize is None:
         missing = count[absent].sum() >= max(FEW, MISSING * count.sum())
@@ -154,17 +172,11 @@ def _learn_scaled(
     name: str, style: str, values: FloatArray, share: FloatArray, missing: bool, imputed: bool
 ) -> ScaledColumn:
     """Learn how to encode numbers from two or more distinct values and their shares of the rows."""
-    least, most = float(values[0]), float(values[-1])
-    # The smallest values that at least these shares of the rows do not exceed.
-    reached = np.cumsum(share) + 1e-9
-    low, high = (float(values[np.argmax(reached >= q)]) for q in (TAIL, 1 - TAIL))
-    if least == 0 and most == 1 and len(values) == 2:
+    if np.array_equal(values, [0.0, 1.0]):
         ones = float(share[1])
         return ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, ones, 1, True, imputed)
-    unit = moments(values, share)[1]
-    column = ScaledColumn(name, style, missing, least, most, low, high, unit)
-    mean, sd = moments(column.bound(values), share)
-    return replace(column, mean=mean, sd=sd, imputed=imputed)
+    column = ScaledColumn(name, style, missing, 0, 1, 0, 1, 1, imputed=imputed)
+    return _set_tails(column, values, share, "soft")
 
 
 def distinct_values(values: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -188,17 +200,18 @@ def moments(values: FloatArray, share: FloatArray) -> tuple[float, float]:
     return mean, max(sd, float(np.finfo(np.float64).tiny))
 
 
-def _learn_text(name: str, found: Categories, *, all_named: bool) -> Learned:
+def _learn_text(name: str, found: Text, count: FloatArray, *, all_named: bool) -> Learned:
     """Values and their groups; with ``all_named`` also those that are in few rows of a table."""
-    counts, missing_rows = found.counts[:-1], found.counts[-1]
-    size = len(found.values)
+    values = np.array(found.values, dtype=object)
+    counts = np.bincount(found.codes + 1, count, minlength=len(values) + 1)
+    missing_rows, counts, size, total = counts[0], counts[1:], len(values), count.sum()
     missing = bool(missing_rows > 0)
     if size + missing < 2 or not size:
-        return None, [_constant(name, found.values[0] if size else "")]
+        return None, [_constant(name, values[0] if size else "")]
     if all_named:
-        few = counts < RARE * (counts.sum() + missing_rows)
+        few = counts < RARE * total
     else:
-        least = max(2, min(FEW, FEW_SHARE * (counts.sum() + missing_rows)))
+        least = max(2, min(FEW, FEW_SHARE * total))
         missing = bool(missing_rows >= least)
         few = counts < least
         if few.all() and size <= MOST_LEVELS:  # many small groups, such as shops
@@ -209,7 +222,6 @@ def _learn_text(name: str, found: Categories, *, all_named: bool) -> Learned:
     if size >= ID_LEAST and (size > ID_SHARE * counts.sum() or few.all()):
         rows = count_noun(int(counts.sum()), "row")
         return None, [Note("text id", name, f"{size:,} different values in {rows}")]
-    values = np.array(found.values, dtype=object)
     levels, rare = values[~few].tolist(), values[few].tolist()
     notes = [Note("rare", name, f"{len(rare):,} of {size:,} values")] if rare else []
     notes += note_rows("missing" if missing else "new missing average", name, found.missing)

@@ -20,10 +20,11 @@ from stablepred.evaluation.references import References, fit_references
 from stablepred.exceptions import InputError, TableWarning
 from stablepred.io.atomic import check_writable
 from stablepred.io.save import MODEL_FILE, save, storable
+from stablepred.tables import messages
 from stablepred.tables import target as outcomes
-from stablepred.tables.encoder import TableEncoder, as_frame, warn_of
+from stablepred.tables.encoder import TableEncoder, as_frame
 from stablepred.tables.groups import group_rows
-from stablepred.tables.messages import Note, check_columns, check_known, listed, not_two_values
+from stablepred.tables.messages import Note, check_known, warn_of
 from stablepred.tables.target import AnyTarget, ClassTarget, NumberTarget, Target
 from stablepred.worlds.environment import Environment
 
@@ -40,7 +41,6 @@ class TableModel:
     Attributes
     ----------
     encoder : TableEncoder
-        Encodes the rows as features.
     target : Target, ClassTarget or NumberTarget
         The outcome column, and which of two values is 1.
     estimator : classifier or regressor
@@ -133,20 +133,16 @@ class TableModel:
         return [str(name) for name in names]
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parts go together, as those of a fitted model do."""
+        """Raise ValueError unless it could have been fitted."""
         if list(getattr(self.estimator, "feature_names_in_", ())) != self.feature_names:
             raise ValueError("the estimator was fitted on other features than the encoder makes")
-        if self.rows < 1:
-            raise ValueError("rows must be at least 1")
         if isinstance(self.target, NumberTarget):
             return
-        if not hasattr(self.estimator, "predict_proba"):
-            raise ValueError("the estimator has no predict_proba")
         known = [0, 1] if isinstance(self.target, Target) else sorted(self.target.values)
-        if list(self.estimator.classes_) != known:
-            raise ValueError(f"the classes of the estimator must be {known}")
-        if not 0 <= self.base_rate <= 1:
-            raise ValueError("base_rate must be a share")
+        if list(self.estimator.classes_) != known or not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(f"the estimator must have predict_proba and the classes {known}")
+        if self.rows < 1 or not 0 <= self.base_rate <= 1:
+            raise ValueError("rows must be at least 1, and base_rate a share")
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +163,7 @@ class EncodedTable:
         fitted = estimator.fit(self.features, self.y, **marks)
         fitted = getattr(fitted, "best_estimator_", fitted)
         if hasattr(fitted, "balance_report_") and not self.typed:
-            report = fitted.balance_report_.between(self.encoder.variable_of)
-            fitted.balance_report_ = report
+            fitted.balance_report_ = fitted.balance_report_.between(self.encoder.variable_of)
         classes = not isinstance(self.target, NumberTarget)
         beside = fit_references(self.raw, self.y, classifier=classes)
         parts = self.encoder, self.target, fitted
@@ -176,7 +171,6 @@ class EncodedTable:
 
     @property
     def base_rate(self) -> float:
-        """Share of 1 or, of several classes, of the most frequent one; or the mean."""
         if isinstance(self.target, ClassTarget):
             return float(np.unique(self.y, return_counts=True)[1].max() / len(self.y))
         return float(self.y.mean())
@@ -197,7 +191,7 @@ def encode_table(
     ``dichotomize``, numbers are cut as that says.
     """
     frame = as_frame(frame)
-    check_columns(list(frame.columns))
+    messages.check_columns(list(frame.columns))
     check_known(target, frame.columns, "target")
     if target in drop:
         raise InputError(f"{target!r} is the target; it cannot be dropped.")
@@ -208,45 +202,41 @@ def encode_table(
         frame = frame[~missing]
         rows, first = count_noun(int(missing.sum()), "row"), int(np.argmax(missing)) + 1
         notes.append(f"left out without a target: {rows}, first data row {first}")
-    outcome = _learn_outcome(frame[target], positive, estimator)
-    labels = None
+    outcome, y = _learn_outcome(frame[target], positive, estimator)
+    frame, labels = frame.drop(columns=target), None
     if environment is not None:
-        others = [name for name in frame.columns if name != target]
-        check_known(environment, others, "column of the environments")
-        groups = group_rows(frame[environment])
+        check_known(environment, frame.columns, "column of the environments")
+        groups = group_rows(frame.pop(environment))
         labels = groups.labels
         counts = [f"{name} ({int(rows.sum()):,} rows)" for name, rows in groups.rows.items()]
         notes += [*groups.notes, f"training environments by {environment}: {', '.join(counts)}"]
-        frame = frame.drop(columns=environment)
-    rest = frame.drop(columns=target)
     inner = getattr(estimator, "estimator", None) or estimator  # that of a search
     cut = getattr(inner, "dichotomize", None)
-    encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(rest)
+    encoder = TableEncoder(drop=tuple(drop), dichotomize=cut).fit(frame)
     typed = bool(getattr(estimator, "takes_tables", False))
-    features = encoder.typed(rest) if typed else encoder.encode(rest)[0]
-    y = outcome.encode(frame[target])
+    features = encoder.typed(frame) if typed else encoder.encode(frame)[0]
     for line in notes:
         warn_user(line, TableWarning)
     encoder.notes_ = notes + encoder.notes_
-    return EncodedTable(encoder, outcome, features, y, rest[encoder.used_columns], typed, labels)
+    return EncodedTable(encoder, outcome, features, y, frame[encoder.used_columns], typed, labels)
 
 
-def _learn_outcome(column: pd.Series, positive: str | None, estimator: Any) -> AnyTarget:
-    """What the outcome is, of a kind that the estimator takes."""
-    if estimator is None:
-        return outcomes.learn_target(column, positive)
-    outcome = outcomes.learn_target(column, positive, number=is_regressor(estimator) or None)
-    if isinstance(outcome, NumberTarget) and is_classifier(estimator):
+def _learn_outcome(
+    column: pd.Series, positive: str | None, estimator: Any
+) -> tuple[AnyTarget, NDArray[Any]]:
+    number = None if estimator is None else is_regressor(estimator) or None
+    outcome = outcomes.learn_target(column, positive, number=number)
+    if estimator is not None and isinstance(outcome, NumberTarget) and is_classifier(estimator):
         raise InputError(
             f"target {outcome.name!r} is a number (many different ones, or fractions). Use a "
             "regressor such as StableRegressor, or recode it into two values."
         )
-    tags = get_tags(estimator).classifier_tags
-    if isinstance(outcome, ClassTarget) and tags is not None and not tags.multi_class:
-        shown = [listed(outcome.values, 5)]
-        found = f"{len(outcome.values)} classes"
-        raise not_two_values(outcome.name, found, shown, "StableClassifier")
-    return outcome
+    if estimator is not None and isinstance(outcome, ClassTarget):
+        tags = get_tags(estimator).classifier_tags
+        if tags is not None and not tags.multi_class:
+            found, shown = f"{len(outcome.values)} classes", messages.listed(outcome.values, 5)
+            raise messages.not_two_values(outcome.name, found, shown, "StableClassifier")
+    return outcome, outcome.encode(column)
 
 
 def fit_table(
@@ -264,13 +254,12 @@ def fit_table(
     Parameters
     ----------
     frame : DataFrame
-        Features and target; numbers, text, booleans, missing values.
+        Features and target as they come.
     target : str
         The outcome column: two values or several classes, or for a regressor a number.
     estimator : classifier with ``predict_proba``, or regressor
         Fitted on the columns as `TableEncoder` encodes them, or as numbers and categories if it
-        has ``takes_tables = True``; on two values as 0/1, on several classes as they are written.
-        Of a search, the best estimator is kept.
+        has ``takes_tables = True``; on two values as 0/1. Of a search, the best is kept.
     drop : sequence of str, default=()
         Columns to leave out.
     positive : str, optional
@@ -279,8 +268,7 @@ def fit_table(
         Leave out rows in which the target is missing; otherwise they are an error.
     environment : str, optional
         The column that tells the training environments apart, for an estimator that takes
-        ``environment`` in ``fit``. It is not used as a feature; numbers with many values are cut at
-        their quartiles.
+        ``environment`` in ``fit``; no feature. Numbers with many values are cut at their quartiles.
 
     Returns
     -------
@@ -297,9 +285,6 @@ def fit_table(
     """
     parts = frame, target, estimator, drop, positive, skip_missing_target, environment
     return encode_table(*parts).fit(estimator)
-
-
-# --- the folder of a model ---
 
 
 def check_model_folder(folder: Path, *, force: bool) -> None:

@@ -14,9 +14,10 @@ from stablepred.io.save import storable
 from stablepred.tables import types
 from stablepred.tables.columns import STYLES, check_size
 from stablepred.tables.messages import listed, not_two_values, shorten
-from stablepred.tables.types import BOOLEANS, NUMBER, Categories, Mask
+from stablepred.tables.types import BOOLEANS, NUMBER, Mask
 
 MOST_LEVELS, MOST_CLASSES = 20, 30  # more different numbers than levels are an amount
+WHOLE = r"[+-]?\d+"
 
 
 @storable
@@ -29,18 +30,10 @@ class Target:
     positive: str
 
     def encode(self, column: pd.Series) -> NDArray[np.int64]:
-        """The outcome as 0/1; any third value, or none, is an error."""
-        found = _classes(column)
-        odd = [value for value in found.values if value not in (self.negative, self.positive)]
-        if odd:
-            raise InputError(
-                f"target {str(column.name)!r} must be {self.negative!r} or {self.positive!r} as in "
-                f"training, but has {_examples(odd)}. Recode it, or name another target."
-            )
-        return (np.array(found.values) == self.positive).astype(np.int64)[found.codes]
+        values = _check_known(column, [self.negative, self.positive])
+        return (values == self.positive).astype(np.int64)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless there are two values."""
         if self.negative == self.positive:
             raise ValueError("the two values of a target must differ")
 
@@ -54,18 +47,9 @@ class ClassTarget:
     values: list[str]
 
     def encode(self, column: pd.Series) -> NDArray[np.object_]:
-        """The outcome as it is written; a value that was not there in training is an error."""
-        found = _classes(column)
-        odd = [value for value in found.values if value not in self.values]
-        if odd:
-            raise InputError(
-                f"target {str(column.name)!r} has {_examples(odd)}, which was not there in "
-                f"training, but only {_examples(self.values)}. Recode it, or leave such rows out."
-            )
-        return np.array(found.values, dtype=object)[found.codes]
+        return _check_known(column, self.values)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless there are more than two values."""
         if len(set(self.values)) < max(3, len(self.values)):
             raise ValueError("the values of a target must differ, and be three or more")
 
@@ -79,7 +63,6 @@ class NumberTarget:
     style: str
 
     def encode(self, column: pd.Series) -> NDArray[np.float64]:
-        """The outcome as numbers; whatever is none is an error."""
         found = types.read_numbers(column, self.style)
         check_size(found.values, str(column.name))
         if not found.finite.all():
@@ -87,7 +70,6 @@ class NumberTarget:
         return found.values
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the style is known."""
         if self.style not in STYLES:
             raise ValueError(f"the style of the target must be one of {STYLES}")
 
@@ -107,7 +89,7 @@ def learn_target(
     name = str(column.name)
     if number:
         return _learn_number(column)
-    values = sorted(_classes(column).values, key=lambda value: (_number(value) or 0.0, value))
+    values = sorted(_classes(column)[1], key=lambda value: (_number(value) or 0.0, value))
     if number is None and positive is None and len(values) > 2 and _are_amounts(values, column):
         return _learn_number(column)
     if len(values) > MOST_CLASSES and positive is None:
@@ -117,7 +99,7 @@ def learn_target(
         )
     if len(values) < 2 or (len(values) > 2 and positive is not None):
         few = "only one value" if len(values) == 1 else f"{len(values):,} different values"
-        raise not_two_values(name, few, [_examples(values)])
+        raise not_two_values(name, few, _examples(values))
     if len(values) > 2:
         return ClassTarget(name, values)
     if positive is not None:
@@ -132,16 +114,14 @@ def learn_target(
 
 
 def is_missing(column: pd.Series) -> Mask:
-    """Which rows have no outcome."""
-    return types.to_categories(column).missing
+    return types.to_text(column).missing
 
 
 def _are_amounts(values: list[str], column: pd.Series) -> bool:
     numbers = [value for value in values if any(re.match(p, value) for p in NUMBER.values())]
     if isinstance(column.dtype, pd.CategoricalDtype) or 2 * len(numbers) < len(values):
         return False
-    whole = all(re.fullmatch(r"[+-]?\d+", value) for value in numbers)
-    return len(values) > MOST_LEVELS or not whole
+    return len(values) > MOST_LEVELS or not all(re.fullmatch(WHOLE, value) for value in numbers)
 
 
 def _learn_number(column: pd.Series) -> NumberTarget:
@@ -152,21 +132,31 @@ def _learn_number(column: pd.Series) -> NumberTarget:
         types.check_style(text, style, name)
     target = NumberTarget(name, style)
     if np.ptp(target.encode(column)) == 0:
-        raise not_two_values(target.name, "only one value", [_examples(_classes(column).values)])
+        raise not_two_values(name, "only one value", _examples(_classes(column)[1]))
     return target
 
 
-def _classes(column: pd.Series) -> Categories:
-    """The values of an outcome, none missing: 1.0 and 1 are the same, and so are TRUE and True."""
-    found = types.to_categories(column)
-    if found.missing.any():
-        raise missing_target(str(column.name), found.missing)
-    index, values = pd.factorize(np.array([*map(_canonical, found.values)], object), sort=True)
-    return Categories(values.tolist(), index[found.codes])
+def _classes(column: pd.Series) -> tuple[NDArray[np.intp], list[str]]:
+    """For each row the index of its value, and the values: 1.0 and 1, TRUE and True are one."""
+    text = types.to_text(column)
+    if text.missing.any():
+        raise missing_target(str(column.name), text.missing)
+    index, values = pd.factorize(np.array([*map(_canonical, text.values)], object), sort=True)
+    return index[text.codes], values.tolist()
+
+
+def _check_known(column: pd.Series, known: list[str]) -> NDArray[np.object_]:
+    codes, values = _classes(column)
+    if odd := [value for value in values if value not in known]:
+        wanted = " or ".join(map(repr, known)) if len(known) == 2 else f"among {_examples(known)}"
+        raise InputError(
+            f"target {str(column.name)!r} must be {wanted} as in training, but has "
+            f"{_examples(odd)}. Recode it, leave such rows out, or name another target."
+        )
+    return np.array(values, dtype=object)[codes]
 
 
 def missing_target(name: str, rows: Mask, example: str = "", how: str = "") -> InputError:
-    """The error for rows without an outcome."""
     found = f"is {shorten(example)!r}, no finite number, or missing" if example else "is missing"
     advice = f"leave such rows out{how}" if how else "delete such rows"
     return InputError(
@@ -178,7 +168,7 @@ def missing_target(name: str, rows: Mask, example: str = "", how: str = "") -> I
 def _canonical(value: str) -> str:
     if value.lower() in BOOLEANS:
         return value.capitalize()
-    if re.fullmatch(r"[+-]?\d+", value, re.ASCII):  # more digits than a float has are kept
+    if re.fullmatch(WHOLE, value, re.ASCII):  # more digits than a float has are kept
         return str(int(value)) if len(value) < 1000 else value
     number = _number(value)
     return value if number is None else types.format_value(number) or value

@@ -1,24 +1,8 @@
-"""The paper's theory (section 4 and appendices A to E), one function per statement.
-
-================================================  =================================================
-statement                                         function
-================================================  =================================================
-``thm1``, ``prop:svindep``, ``prop:yvindep``      :func:`exact_weights`
-Assumption 2, ``pro:population_overlap``          :func:`overlap`, :func:`missing_patterns`
-alpha, eqs. 9 and 10                              :func:`maximum_imbalance`
-``lemma:alpha``, eq. 12                           :func:`imbalance_bound`, :func:`imbalance_mean`
-``thm:mean_alpha``, eq. 11                        :func:`expected_imbalance`,
-                                                  :func:`missing_distribution`,
-                                                  :func:`multinomial_imbalance`
-epsilon_x, eq. 13                                 :func:`joint_imbalance`
-``thm:upper_bound_risk``, eq. 14                  :func:`rademacher_term`, :func:`risk_bound`
-the lemma of Johnson and Lindenstrauss            :func:`johnson_lindenstrauss_dimension`
-================================================  =================================================
-"""
+"""The paper's theory (section 4, appendices A to E): one function per statement, which it names."""
 
 import typing as _typing
 
-from stablepred._lazy import attach as _attach
+from stablepred._extras import attach as _attach
 
 if _typing.TYPE_CHECKING:
     from stablepred.theory.alpha import MaximumImbalance as MaximumImbalance

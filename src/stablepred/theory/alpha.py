@@ -45,9 +45,8 @@ def maximum_imbalance(X: Any, w: ArrayLike) -> MaximumImbalance:
 
     Notes
     -----
-    A feature that is constant under the weights has no second side to compare with and is skipped
-    as a treatment. Where all features are constant, the value is 1 by the footnote to
-    ``lemma:alpha``, and treatment and covariate are None.
+    A feature that is constant under the weights is skipped as a treatment. Where all are, the value
+    is 1 by the footnote to ``lemma:alpha``, and treatment and covariate are None.
     """
     x, names = checks.check_binary(X)
     weights = checks.check_weights(w, len(x))
@@ -89,11 +88,11 @@ def imbalance_bound(p: int, m: ArrayLike) -> Any:
 
     Notes
     -----
-    The lemma says "alpha = g(p, m)", but alpha also depends on which patterns are missing.
-    Counting all sets of them for p = 2, 3, 4 shows what is true: g is the largest alpha under the
-    weights 1 / P^(x), and it is attained. At p = 4, m = 8, g is 1, while alpha has mean 0.5154
-    (:func:`imbalance_mean`) and least value 0; nor are those weights the best ones for every X
-    (docs/theory.md). At m = 2^p - 1 every comparison is 0/0, and g is 1 by the paper's footnote.
+    The lemma says "alpha = g(p, m)", but alpha also depends on which patterns are missing. As all
+    sets of them for p = 2, 3, 4 show, g is the largest alpha under the weights 1 / P^(x), and it
+    is attained. At p = 4, m = 8, g is 1, while alpha has mean 0.5154 (:func:`imbalance_mean`) and
+    least value 0; nor are those weights the best ones for every X (docs/theory.md). At m = 2^p - 1
+    every comparison is 0/0, and g is 1 by the paper's footnote.
     """
     patterns = 2 ** check_integer(p, "p", 2, 10_000)
     return _map_numbers(
@@ -133,12 +132,10 @@ def missing_distribution(n: int, p: int) -> FloatArray:
 def _missing_probabilities(n: Any, p: Any) -> tuple[NDArray[np.int64], FloatArray]:
     """The m whose probability is not zero in floating point, and the probabilities.
 
-    The number of observed patterns q = 2^p - m is hypergeometric, with
-
-        P(q + 1) / P(q) = (2^p - q) (n - q) / ((q + 1) q),   1 <= q <= min(n, 2^p).
-
-    Logarithms of these ratios are summed outwards from the mode, where they are close to zero:
-    no digits are lost. Beyond 20 sqrt(min(n, 2^p)) probabilities are under any float (Hoeffding).
+    P(q + 1) / P(q) = (2^p - q) (n - q) / ((q + 1) q) for the number q = 2^p - m of observed
+    patterns. Logarithms of these ratios are summed outwards from the mode, where they are close to
+    zero: no digits are lost. Beyond 20 sqrt(min(n, 2^p)) probabilities are under any float
+    (Hoeffding).
     """
     n, patterns = check_integer(n, "n", 1), 2 ** check_feature_count(p)
     most = min(n, patterns)
@@ -170,9 +167,9 @@ def expected_imbalance(n: ArrayLike, p: ArrayLike) -> Any:
 
     Notes
     -----
-    It falls with n and rises with p. Since g is the largest alpha and not its mean, this is an
-    upper bound on the expectation, under the paper's equally likely compositions; without that
-    assumption it falls faster than 1 / n (:func:`multinomial_imbalance`).
+    It falls with n and rises with p. Since g is the largest alpha, this is an upper bound on the
+    expectation, under the paper's equally likely compositions; without that assumption it falls
+    faster than 1 / n (:func:`multinomial_imbalance`).
     """
 
     def expect(rows: Any, features: Any) -> float:
@@ -196,9 +193,9 @@ def imbalance_mean(
 ) -> float:
     """Mean of alpha over the arrangements of m missing patterns, under the weights 1 / P^(x).
 
-    All C(2^p, m) sets of missing patterns count the same. Up to p = 4 they are all enumerated and
-    the mean is exact; beyond, it is the mean over random sets. :func:`imbalance_bound` is the
-    largest alpha over the same sets; constant features count as in :func:`maximum_imbalance`.
+    All C(2^p, m) sets of missing patterns count the same. Up to p = 4 the mean over them is exact;
+    beyond, it is that over random sets. :func:`imbalance_bound` is the largest alpha over the same
+    sets; constant features count as in :func:`maximum_imbalance`.
 
     Parameters
     ----------

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
+from sklearn.utils import check_array
 
+from stablepred._parameters import at_least
 from stablepred.exceptions import InputError
 
 FloatArray = NDArray[np.float64]
@@ -16,25 +17,11 @@ Names = tuple[Hashable, ...]
 
 def check_binary(X: Any) -> tuple[FloatArray, Names]:
     """X as an (n, p) array of 0.0 and 1.0, and the names of its columns (else their indices)."""
-    if issparse(X):
-        raise InputError("X is a sparse matrix; give a dense one, for example X.toarray().")
-    raw = np.asarray(X)
-    if raw.ndim != 2 or 0 in raw.shape:
-        raise InputError(
-            f"X must be a table with at least one row and one column, but has shape {raw.shape}."
-        )
     try:
-        # Strings are refused even if they look like numbers.
-        loose = raw.flat if raw.dtype.kind == "O" else ()
-        if raw.dtype.kind not in "biufO" or any(isinstance(v, str | bytes) for v in loose):
-            raise TypeError
-        numbers = raw.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"X must hold the numbers 0 and 1, but holds values of another kind (dtype {raw.dtype})"
-            ". Encode strings and dates as 0/1 columns first, and fill missing values."
-        ) from None
-    names: Names = tuple(getattr(X, "columns", range(raw.shape[1])))
+        numbers: FloatArray = check_array(X, dtype=np.float64, ensure_all_finite=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"X must be a table of the numbers 0 and 1, but: {error}") from None
+    names: Names = tuple(getattr(X, "columns", range(numbers.shape[1])))
     for name, column in zip(names, numbers.T, strict=True):
         if len(wrong := np.unique(column[(column != 0) & (column != 1)])):
             raise InputError(
@@ -45,23 +32,18 @@ def check_binary(X: Any) -> tuple[FloatArray, Names]:
 
 
 def check_weights(w: ArrayLike, n: int) -> FloatArray:
-    """Row weights as an (n,) array: finite, none negative, not all zero."""
-    try:
-        weights = np.asarray(w, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"the weights must be numbers: {error}.") from error
-    if weights.shape != (n,) or not np.isfinite(weights).all() or (weights < 0).any():
+    weights: FloatArray = np.asarray(w, dtype=np.float64)
+    sound = weights.shape == (n,) and np.isfinite(weights).all()
+    if not sound or weights.min() < 0 or weights.max() == 0:
         raise InputError(
-            f"the weights must be finite numbers of at least 0, one for each of the {n} rows of X, "
-            f"but have shape {weights.shape}, and the smallest is {weights.min(initial=np.inf)}."
+            f"the weights must be finite numbers of at least 0, not all of them 0, one for each of "
+            f"the {n} rows of X, but have shape {weights.shape}, and the smallest is "
+            f"{weights.min(initial=np.inf)}."
         )
-    if not weights.any():
-        raise InputError("all weights are 0; at least one row needs a positive weight.")
     return weights
 
 
 def check_integer(value: Any, name: str, low: int, high: int | None = None, why: str = "") -> int:
-    """``value`` as an int between ``low`` and ``high``, or an error that names it."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or value % 1 != 0:
         raise InputError(f"{name} must be an integer, but is {value!r}.")
@@ -77,12 +59,6 @@ def check_feature_count(p: Any) -> int:
 
 
 def check_bound(value: Any, name: str, *, finite: bool = True) -> float:
-    """``value`` as a number of at least 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = np.nan
-    if not number >= 0 or (finite and number == np.inf):
-        kind = "a finite number" if finite else "a number"
-        raise InputError(f"{name} must be {kind} of at least 0, but is {value!r}.")
-    return number
+    if finite or value != np.inf:
+        at_least(0)(name, value)
+    return float(value)

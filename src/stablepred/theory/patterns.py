@@ -75,8 +75,8 @@ def overlap(X: Any) -> Overlap:
     Notes
     -----
     It holds for all features only where all 2^p patterns are observed: flipping one feature at a
-    time leads from one to any other (``pro:population_overlap``). It is a statement about this
-    sample: a pattern that was not drawn may still be possible.
+    time leads from one to any other (``pro:population_overlap``). A pattern that was not drawn may
+    still be possible.
     """
     x, names = check_binary(X)
     patterns, _, counts = _find_distinct(x)
@@ -96,8 +96,8 @@ def missing_patterns(X: Any) -> int:
     X : array or frame of 0/1, shape (n, p)
         The features. m = 2^p - (number of distinct rows) is exact for any p.
     """
-    patterns, _, _ = _find_distinct(check_binary(X)[0])
-    return int(2 ** patterns.shape[1] - len(patterns))
+    x, _ = check_binary(X)
+    return int(2 ** x.shape[1] - len(_find_distinct(x)[0]))
 
 
 def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
@@ -117,9 +117,9 @@ def joint_imbalance(X: Any, w: ArrayLike) -> JointImbalance:
 
     Notes
     -----
-    A pattern that was not observed has p~_x = 0 and so |epsilon_x| = prod_j p~_{x_j}. These
-    products sum to one over {0, 1}^p, so that nothing is enumerated and p may be large. The sum
-    over all patterns lies between 0 and 2: half of it is a distance in total variation.
+    A pattern that was not observed has |epsilon_x| = prod_j p~_{x_j}. These products sum to one
+    over {0, 1}^p, so that nothing is enumerated and p may be large. The sum over all patterns lies
+    between 0 and 2: half of it is a distance in total variation.
     """
     x, _ = check_binary(X)
     weights = check_weights(w, len(x))

@@ -17,8 +17,7 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
 from stablepred._parameters import between
 from stablepred.exceptions import InputError
-from stablepred.theory import checks
-from stablepred.theory.checks import check_bound, check_integer
+from stablepred.theory.checks import check_binary, check_bound, check_integer, check_weights
 from stablepred.theory.patterns import joint_imbalance
 
 
@@ -65,26 +64,18 @@ class RiskBound:
 def _norms(model: Any) -> dict[str, Any]:
     """The smallest class that holds a fitted model, as arguments of `rademacher_term`."""
     coefficients = np.atleast_2d(np.asarray(getattr(model, "coef_", np.nan), dtype=np.float64))
-    if not np.isfinite(coefficients).all():
+    if not np.isfinite(coefficients).all() or len(coefficients) != 1:
         raise InputError(
-            f"{type(model).__name__} has no finite coef_; give a fitted linear or deep classifier."
-        )
-    if len(coefficients) != 1:
-        raise InputError(
-            f"the bound is for two classes, but coef_ has {len(coefficients)} rows, one per class."
+            f"{type(model).__name__} has no finite coef_ with one row; give a fitted linear or "
+            "deep classifier of two classes."
         )
     encoders = getattr(model, "encoders_", [])  # none, or a single one
     on_features = not encoders or model.head_ == "features"
     layers = [] if on_features else encoders[0]  # of A (d_out, d_in) and b (d_out,)
-    inputs = len(layers[-1][1]) if layers else coefficients.shape[1]
-    if inputs != coefficients.shape[1]:
-        raise InputError(
-            f"coef_ has {coefficients.shape[1]} entries, but the encoder has {inputs} outputs."
-        )
     # The paper's models have no intercept; here it is the weight of the constant neuron.
     beta = np.append(coefficients, np.ravel(getattr(model, "intercept_", 0.0)))
     return {
-        "p": layers[0][0].shape[1] if layers else inputs,
+        "p": layers[0][0].shape[1] if layers else coefficients.shape[1],
         "hidden": [len(b) for _, b in layers],
         "beta_l2_bound": float(beta @ beta),
         "beta_l1_bound": float(np.abs(beta).sum()),
@@ -140,18 +131,17 @@ def rademacher_term(
     bias_bounds : float or sequence of K floats
         M_k, on ||b_k||_2; one number stands for all layers.
     """
-    scalar = np.ndim(bias_bounds) == 0
-    several = [bias_bounds] * len(hidden) if scalar else np.ravel(bias_bounds).tolist()
-    if len(several) != len(hidden):
+    if np.ndim(bias_bounds) and np.size(bias_bounds) != len(hidden):
         raise InputError(
-            f"bias_bounds has {len(several)} entries, but the encoder has {len(hidden)} layers; "
-            "give one bound for each layer, or one number for all."
+            f"bias_bounds has {np.size(bias_bounds)} entries, but the encoder has {len(hidden)} "
+            "layers; give one bound for each layer, or one number for all."
         )
+    several = np.broadcast_to(np.asarray(bias_bounds), len(hidden)).tolist()
     n, p = check_integer(n, "n", 1), check_integer(p, "p", 1)
     widths = [p, *(check_integer(width, "every entry of hidden", 1) for width in hidden)]
     network = check_bound(network_bound, "network_bound")
     biases = [check_bound(bias, "every entry of bias_bounds") for bias in several]
-    reach = _beta_reach(p, widths[1:], beta_l2_bound, beta_l1_bound)
+    reach = _beta_reach(p, hidden, beta_l2_bound, beta_l1_bound)
     pairs = zip(biases, widths, strict=False)
     layers = (math.sqrt((network + b**2) * (d + 1)) for b, d in pairs)  # B_k sqrt(l_{k-1})
     return 2.0 ** (len(hidden) + 3) * math.sqrt(2 * math.log(2 * p) / n) * reach * math.prod(layers)
@@ -176,8 +166,8 @@ def risk_bound(
 ) -> RiskBound:
     """The four parts of the bound on the risk (``thm:upper_bound_risk``, eq. 14).
 
-    Either for a fitted model, with its own norms: ``risk_bound(model, X)``; or for a class of
-    models, by numbers: ``risk_bound(n=1000, p=5, beta_l1_bound=1.0, imbalance=0.1)``.
+    For a fitted model, with its own norms: ``risk_bound(model, X)``; or for a class of models, by
+    numbers: ``risk_bound(n=1000, p=5, beta_l1_bound=1.0, imbalance=0.1)``.
 
     Parameters
     ----------
@@ -207,20 +197,13 @@ def risk_bound(
     -----
     The bound is mostly vacuous at the sizes in use, and less certain than it looks: the deviation
     term is that of a loss in [0, 1] (the logistic loss goes up to ``max_loss``), rows of unequal
-    weight say less than n rows of equal weight would, and the norms of a fitted model were found
-    from the data. What it shows is the direction: smaller norms, more rows and better balance
-    bring it down.
+    weight say less than n rows of equal weight, and the norms of a fitted model were found from the
+    data. What it shows is that smaller norms, more rows and better balance bring it down.
     """
     between(0, 1)("delta", delta)
-    confidence = float(delta)
-    bounds = {
-        "hidden": hidden if len(hidden) else None,
-        "beta_l2_bound": beta_l2_bound,
-        "beta_l1_bound": beta_l1_bound,
-        "network_bound": network_bound,
-        "bias_bounds": bias_bounds,
-    }
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    names = ("hidden", "beta_l2_bound", "beta_l1_bound", "network_bound", "bias_bounds")
+    bounds = (tuple(hidden) or None, beta_l2_bound, beta_l1_bound, network_bound, bias_bounds)
+    given = {name: b for name, b in zip(names, bounds, strict=True) if b is not None}
     if model is not None and (given or p is not None):
         raise InputError("give a fitted model, or p, hidden and the bounds on norms, not both.")
     rows, features, epsilon = _sample(model, X, sample_weight, n, p, imbalance)
@@ -230,10 +213,10 @@ def risk_bound(
     return RiskBound(
         best_risk=None if best_risk is None else check_bound(best_risk, "best_risk"),
         complexity=complexity,
-        deviation=3 * math.sqrt(math.log(2 / confidence) / (2 * rows)),
+        deviation=3 * math.sqrt(math.log(2 / float(delta)) / (2 * rows)),
         imbalance=2 * check_bound(worst, "max_loss") * epsilon,
         max_loss=float(worst),
-        delta=confidence,
+        delta=float(delta),
     )
 
 
@@ -243,12 +226,12 @@ def _sample(
     """n, p and the sum of |epsilon_x|: as given, else from X and the weights."""
     p = getattr(model, "n_features_in_", p)
     if X is not None:
-        x, _ = checks.check_binary(X)
+        x, _ = check_binary(X)
         if p not in (None, x.shape[1]):
             raise InputError(f"X has {x.shape[1]} features, but {p} were expected.")
         ones = np.ones(len(x))
-        c = checks.check_weights(ones if sample_weight is None else sample_weight, len(x))
-        w = checks.check_weights(getattr(model, "sample_weight_", ones), len(x))
+        c = check_weights(ones if sample_weight is None else sample_weight, len(x))
+        w = check_weights(getattr(model, "sample_weight_", ones), len(x))
         n, p = np.count_nonzero(c) if n is None else n, x.shape[1]
         epsilon = joint_imbalance(x, c * w).total if epsilon is None else epsilon
     if n is None or p is None or epsilon is None:

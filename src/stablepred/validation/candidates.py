@@ -7,7 +7,6 @@ from traceback import format_exc
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone, is_regressor
 from sklearn.model_selection import GridSearchCV, ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
@@ -15,20 +14,26 @@ from threadpoolctl import threadpool_limits
 
 from stablepred._extras import require
 from stablepred._random import child_seed
-from stablepred._validation import warn_user
+from stablepred._validation import FloatArray, warn_user
 from stablepred.exceptions import (
     ConstantPredictionWarning,
     DegenerateWeightsWarning,
     InputError,
     StablepredWarning,
 )
-from stablepred.validation.environments import FloatArray, criterion_value, is_constant
+from stablepred.validation.environments import criterion_value, is_constant
 from stablepred.validation.folds import Fold
 
 Results = dict[str, Any]  # as ``cv_results_``
 
 # Balancing weights with a smaller effective share than this have collapsed onto few rows.
 SMALL_SHARE = 0.05
+
+DOUBTS: dict[str, tuple[type[Warning], str]] = {
+    "constant": (ConstantPredictionWarning, "towards less penalty"),
+    "collapsed": (DegenerateWeightsWarning, "towards larger weight_l2"),
+    "uninformative": (StablepredWarning, "or try a balanced estimator"),
+}
 
 
 class CandidateSearch(GridSearchCV):
@@ -73,7 +78,10 @@ def search_adaptively(
     """Let Optuna propose candidates one by one; a criterion of NaN, or a ValueError, is failure."""
     optuna = require("optuna", "sampler='optuna'")
     kinds = optuna.distributions
-    space = {name: translate(name, values, kinds) for name, values in grid.items()}
+    space = {
+        name: one if isinstance(one, kinds.BaseDistribution) else kinds.CategoricalDistribution(one)
+        for name, one in grid.items()
+    }
     verbosity, errors = optuna.logging.get_verbosity(), []
     optuna.logging.set_verbosity(optuna.logging.WARNING)  # no line per trial
     try:
@@ -92,24 +100,6 @@ def search_adaptively(
         raise errors[0]
 
 
-def translate(name: str, values: Any, kinds: Any) -> Any:
-    """A list, a frozen distribution of SciPy or one of Optuna as the last."""
-    if isinstance(values, kinds.BaseDistribution):
-        return values
-    if not hasattr(values, "rvs"):
-        return kinds.CategoricalDistribution(list(values))
-    kind, (low, high) = values.dist.name, values.support()
-    shift = values.dist._parse_args(*values.args, **values.kwds)[1]
-    if kind == "randint":
-        return kinds.IntDistribution(int(low), int(high))
-    if kind == "uniform" or (kind in ("loguniform", "reciprocal") and shift == 0):
-        return kinds.FloatDistribution(float(low), float(high), log=kind != "uniform")
-    raise InputError(
-        f"sampler='optuna' does not know the distribution {kind!r} of {name!r}. Take a list, "
-        "loguniform, uniform or randint of scipy.stats, or one of optuna.distributions."
-    )
-
-
 def prepare(value: Any, seed: int) -> Any:
     """Copy an estimator, seed what has no seed, and drop its checkpoint: many would share it."""
     if not hasattr(value, "get_params") or isinstance(value, type):
@@ -118,20 +108,9 @@ def prepare(value: Any, seed: int) -> Any:
     changes = {
         name: own[kind]
         for name, chosen in model.get_params().items()
-        if (kind := name.split("__")[-1]) == "checkpoint"
-        or (kind == "random_state" and chosen is None)
+        if (kind := name.split("__")[-1]) in own and (chosen is None or kind == "checkpoint")
     }
     return model.set_params(**changes)
-
-
-def fit_arguments(model: Any, weight: FloatArray | None) -> dict[str, Any]:
-    """Name the weights for fit; without metadata routing they are for a pipeline's last step."""
-    named = isinstance(model, Pipeline) and not get_config()["enable_metadata_routing"]
-    prefix = f"{model.steps[-1][0]}__" if named else ""
-    return {} if weight is None else {f"{prefix}sample_weight": weight}
-
-
-# --- scoring ---
 
 
 @dataclass(frozen=True)
@@ -181,7 +160,10 @@ class EnvironmentScorer:
             "failed": np.isnan(average),
         }
         if marks["failed"].all():
-            raise InputError("no candidate could be scored; the warnings say what went wrong.")
+            raise InputError(
+                "no candidate could be scored; the warnings say what went wrong. Does the "
+                "estimator take text, NaN and infinity, if X has any?"
+            )
         # Marked candidates come last, by the last of their marks.
         tier = np.max([k * marked for k, marked in enumerate(marks.values(), start=1)], axis=0)
         order = np.lexsort((np.where(np.isnan(value), np.inf, value), tier))
@@ -201,40 +183,29 @@ class EnvironmentScorer:
 
 def warn_of_doubt(chosen: dict[str, Any], constant_error: float) -> None:
     """Warn of what speaks against the chosen candidate, given by its row of the results."""
-    category: type[Warning] = StablepredWarning
-    if chosen["constant"]:
-        category, advice = ConstantPredictionWarning, "towards less penalty"
-        found = "predicts (nearly) the same probability for every row"
-    elif chosen["collapsed"]:
-        category, advice = DegenerateWeightsWarning, "towards larger weight_l2"
-        found = "has balancing weights that collapsed onto few rows"
-    elif chosen["uninformative"]:
-        advice = "or try a balanced estimator"
-        found = (
-            f"has an average error of {chosen['average_error']:.3g} in the validation environments,"
-            f" no better than a constant predictor ({constant_error:.3g})"
+    doubts = {
+        "constant": "predicts (nearly) the same probability for every row",
+        "collapsed": "has balancing weights that collapsed onto few rows",
+        "uninformative": f"has an average error of {chosen['average_error']:.3g} in the validation "
+        f"environments, no better than a constant predictor ({constant_error:.3g})",
+    }
+    if mark := next((mark for mark in doubts if chosen[mark]), None):
+        category, advice = DOUBTS[mark]
+        warn_user(
+            f"the chosen candidate {chosen['params']} {doubts[mark]}: no better one was left. "
+            f"Widen the grid, {advice}.",
+            category,
         )
-    else:
-        return
-    start = f"the chosen candidate {chosen['params']} {found}: no better one was left."
-    warn_user(f"{start} Widen the grid, {advice}.", category)
 
 
 def predict_mean(model: Any, X: Any) -> FloatArray:
     """Predict a number, or the probability of the positive class, the last one in sorted order."""
     if is_regressor(model):
         return np.asarray(model.predict(X), dtype=np.float64)
-    probability = np.asarray(model.predict_proba(X), dtype=np.float64)
-    if probability.ndim != 2 or probability.shape[1] != 2:
-        raise InputError(
-            "predict_proba must give two columns, one per class, but gave shape "
-            f"{probability.shape}. Were both classes in every training fold?"
-        )
-    return probability[:, 1]
+    return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
 
 
 def effective_share(model: Any) -> float:
-    """Effective share of the balancing weights, wherever in the model they are; NaN if nowhere."""
     while model is not None:
         if (report := getattr(model, "balance_report_", None)) is not None:
             return float(report.effective_share)

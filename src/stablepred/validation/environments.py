@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from pandas.api.types import is_numeric_dtype
 from sklearn.utils import _safe_indexing
 
+from stablepred._validation import BoolArray, FloatArray
 from stablepred.exceptions import InputError
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 IndexArray = NDArray[np.intp]
 
 RATES = tuple(round(0.1 * k, 1) for k in range(1, 10))
@@ -36,11 +35,8 @@ LEAST_SHARE = 0.3
 
 
 def check_rates(rates: Sequence[float]) -> None:
-    """Raise unless there are two rates or more, all inside (0, 1)."""
     if len(rates) < 2 or not all(0 < rate < 1 for rate in rates):
-        raise InputError(
-            f"rates must be two or more numbers strictly between 0 and 1, but are {rates!r}."
-        )
+        raise InputError(f"rates must be two or more, strictly between 0 and 1, but are {rates!r}.")
 
 
 def validation_environments(
@@ -129,7 +125,6 @@ def resampling_weights(
 
 
 def score(errors: FloatArray, stability_weight: float) -> FloatArray:
-    """Average_Error + lambda * Stability_Error over the last axis (environments)."""
     return np.asarray(errors.mean(axis=-1) + stability_weight * errors.std(axis=-1, ddof=1))
 
 
@@ -142,7 +137,6 @@ def criterion_value(
 
 
 def is_constant(probability: FloatArray, target: FloatArray) -> bool:
-    """Whether predictions are (nearly) the same for every row."""
     return bool(np.std(probability) <= CONSTANT_SPREAD * np.std(target))
 
 
@@ -159,13 +153,12 @@ def draw_other_side(x: FloatArray, bits: FloatArray, rng: np.random.Generator) -
 def find_obstacle(column: Any) -> str:
     """Why no environment can be made from a column, or nothing."""
     try:
-        values = np.asarray(column, dtype=np.float64)
+        finite = np.isfinite(np.asarray(column, dtype=np.float64)).all()
     except (TypeError, ValueError) as error:
-        missing = pd.isna(np.asarray(column, dtype=object)).any()
-        if isinstance(error, TypeError) and not missing:  # lists, or the like
-            raise
+        if isinstance(error, TypeError) and not pd.isna(np.asarray(column, dtype=object)).any():
+            raise  # of lists, or the like
         return MISSING if is_numeric_dtype(column) else NOT_NUMERIC
-    return "" if np.isfinite(values).all() else MISSING
+    return "" if finite else MISSING
 
 
 def column_values(
@@ -175,38 +168,25 @@ def column_values(
     columns = np.empty((len(X), len(positions)))
     for values, j in zip(columns.T, positions, strict=True):
         column = _safe_indexing(X, int(j), axis=1)
-        obstacle = find_obstacle(column)
-        if obstacle == NOT_NUMERIC:
+        if obstacle := find_obstacle(column):
             raise InputError(
-                f"feature {names[j]!r} must be numeric to make environments from it, but is "
-                f"{getattr(column, 'dtype', type(column))}. Encode it first, or leave it out of "
-                "the features to change."
-            )
-        if obstacle:
-            raise InputError(
-                f"Input X contains NaN or infinity: feature {names[j]!r} has {obstacle}. "
-                "Fill them first, or leave it out of the features to change."
+                f"feature {names[j]!r}: {obstacle}, so that no environment can be made from it. "
+                "Encode or fill it first, or leave it out of the features to change."
             )
         values[:] = np.asarray(column, dtype=np.float64)
     return columns
 
 
 def by_content(x: FloatArray) -> IndexArray:
-    """Columns sorted by what is in them."""
     return np.array(sorted(range(x.shape[1]), key=lambda j: x[:, j].tobytes()), dtype=np.intp)
 
 
 def with_columns(X: Any, positions: IndexArray, values: FloatArray) -> Any:
-    """A copy of a table, of its own kind (NumPy, pandas, polars), with some columns replaced."""
+    """A copy of an array or a frame in which some columns are replaced."""
+    changed = X.copy()
     if not hasattr(X, "columns"):
-        changed = X.copy()
         changed[:, positions] = values
         return changed
-    if not hasattr(X, "iloc"):  # polars
-        old = [X[X.columns[j]] for j in positions]
-        new = [type(s)(s.name, v).cast(s.dtype) for s, v in zip(old, values.T, strict=True)]
-        return X.with_columns(new)
-    changed = X.copy()
     for j, v in zip(positions, values.T, strict=True):
         changed.isetitem(j, v.astype(X.dtypes.iloc[j]))
     return changed

@@ -2,29 +2,24 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_X_y
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils._indexing import _get_column_indices
 
 from stablepred._random import child_seed, numpy_generator
-from stablepred._validation import (
-    check_sample_weight,
-    check_two_classes,
-    read_labels,
-    warn_user,
-)
+from stablepred._validation import FloatArray, check_sample_weight, read_labels, warn_user
 from stablepred.evaluation.predictions import check_columns, check_environments
 from stablepred.exceptions import InputError, StablepredWarning
 from stablepred.preprocessing import Dichotomizer
+from stablepred.tables.encoder import as_frame
 from stablepred.validation.environments import (
-    FloatArray,
     IndexArray,
     by_content,
     column_values,
@@ -34,68 +29,23 @@ from stablepred.validation.environments import (
     with_columns,
 )
 
-# Features and weights of held-out rows -> features, 0/1 outcome and weights per environment.
+# Features and weights of held-out rows -> features, outcome and weights per environment.
 Environments = Callable[[Any, FloatArray | None], Iterable[tuple[Any, FloatArray, FloatArray]]]
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows to train on: features and outcome as given, outcome as 0/1; weight and label if any.
-
-    The target of a regressor is a number, and ``median`` that of the rows present.
-    """
+class Rows(NamedTuple):
+    """Rows to train on; features are an array or a pandas frame, and left to the estimator."""
 
     X: Any
-    y: NDArray[Any]
-    target: FloatArray
+    y: NDArray[Any]  # as given
+    target: FloatArray  # 0/1, or a number
+    side: FloatArray  # the 0/1 that noisy features agree with: of a number, above the median or not
     weight: FloatArray | None = None
     environment: NDArray[Any] | None = None
-    median: float | None = None
-
-    @classmethod
-    def read(
-        cls,
-        X: Any,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        environment: ArrayLike | None,
-        *,
-        number: bool = False,
-    ) -> "Rows":
-        """Check the training table; its features are left to the estimator."""
-        array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False, y_numeric=number)
-        if not number:
-            check_classification_targets(labels)
-        weight = check_sample_weight(sample_weight, array)
-        if environment is not None:
-            codes, names = read_labels(environment, "environment", len(labels))
-            environment = np.array(names)[codes]
-        X = X if hasattr(X, "columns") else array
-        given = None if sample_weight is None else weight
-        if number:
-            target = labels.astype(np.float64)
-            median = float(np.median(target[weight > 0]))
-            return cls(X, labels, target, given, environment, median)
-        classes = np.unique(labels)
-        if len(classes) > 2:
-            raise InputError(
-                "Only binary classification is supported. The type of the target is "
-                f"{type_of_target(labels)}."
-            )
-        check_two_classes(np.unique(labels[weight > 0]))
-        target = (labels == classes[1]).astype(np.float64)
-        return cls(X, labels, target, given, environment)
 
     @property
     def present(self) -> IndexArray:
-        """Indices of the rows with a positive weight."""
         return np.arange(len(self.y)) if self.weight is None else np.flatnonzero(self.weight > 0)
-
-    @property
-    def side(self) -> FloatArray:
-        """The 0/1 that noisy features agree with: of a number, whether it is above the median."""
-        high = self.target > (0.5 if self.median is None else self.median)
-        return high.astype(np.float64)
 
     @property
     def names(self) -> list[Any]:
@@ -103,21 +53,34 @@ class Rows:
         return list(getattr(self.X, "columns", [f"x{j}" for j in range(self.X.shape[1])]))
 
     def take(self, rows: IndexArray) -> "Rows":
-        """Select some of the rows."""
-        weight, labels = (
-            None if own is None else own[rows] for own in (self.weight, self.environment)
-        )
-        X = _safe_indexing(self.X, rows)
-        return Rows(X, self.y[rows], self.target[rows], weight, labels, self.median)
+        columns: Any = (None if one is None else _safe_indexing(one, rows) for one in self)
+        return Rows(*columns)
 
 
-@dataclass(frozen=True)
-class Fold:
+class Fold(NamedTuple):
     """Indices of the rows to fit on and of those held out, and the environments to score in."""
 
     train: IndexArray
     test: IndexArray
     environments: Environments
+
+
+def read_rows(X: Any, y: Any, sample_weight: Any, environment: Any, *, number: bool) -> Rows:
+    """Check the training table; rows of weight zero are in it."""
+    from stablepred.models.entry import encode_outcome  # it imports this package
+
+    array, labels = check_X_y(X, y, dtype=None, ensure_all_finite=False, y_numeric=number)
+    weight = check_sample_weight(sample_weight, array)
+    if environment is not None:
+        codes, names = read_labels(environment, "environment", len(labels))
+        environment = np.array(names)[codes]
+    if number:
+        target = labels.astype(np.float64)
+        side = (target > np.median(target[weight > 0])).astype(np.float64)
+    else:
+        target = side = encode_outcome(SimpleNamespace(), labels, weight)
+    X = as_frame(X) if hasattr(X, "columns") else array
+    return Rows(X, labels, target, side, None if sample_weight is None else weight, environment)
 
 
 def make_folds(
@@ -134,45 +97,38 @@ def make_folds(
         others = draw_other_side(values, bits, numpy_generator(seed, "values"))
     every = np.ones(len(positions), dtype=bool)
 
-    def change(test: IndexArray, number: int) -> Environments:
-        held, target, side = bits[test], rows.target[test], rows.side[test]
-
-        def environments(X: Any, weight: FloatArray | None) -> Iterator[Any]:
-            draws = np.random.default_rng(child_seed(seed, "redraw", number))
-            for new, w in validation_environments(
-                kind, held, side, every, draws, sample_weight=weight, rates=rates
-            ):
-                changed = np.where(new == held, values[test], others[test])
-                yield with_columns(X, positions, changed), target, w
-
-        return environments
+    def change(test: IndexArray, number: int, X: Any, weight: FloatArray | None) -> Iterator[Any]:
+        draws = np.random.default_rng(child_seed(seed, "redraw", number))
+        for new, w in validation_environments(
+            kind, bits[test], rows.side[test], every, draws, sample_weight=weight, rates=rates
+        ):
+            changed = np.where(new == bits[test], values[test], others[test])
+            yield with_columns(X, positions, changed), rows.target[test], w
 
     splits = enumerate(split(whole, cv, seed))
-    return [Fold(train, test, change(test, number)) for number, (train, test) in splits]
+    return [Fold(train, test, partial(change, test, k)) for k, (train, test) in splits]
 
 
-def use_environments(environments: Any, rows: Rows) -> tuple[list[str], Fold]:
+def use_environments(environments: Any, rows: Rows, number: bool) -> tuple[list[str], Fold]:
     """Names of the user's own environments, and the fold of all rows that is scored in them."""
+    given, named, classes = [], hasattr(rows.X, "columns"), np.unique(rows.y).tolist()
     tables = check_environments(environments)
-    named, classes = hasattr(rows.X, "columns"), np.unique(rows.y)
-    given = []
     for table in tables:
         if named or table.X.shape[1] != len(rows.names):
             check_columns(table, rows.names, "X")
-        values = np.asarray(table.y)  # with the labels of y, or 0/1 already
-        fitting = [pair for pair in (classes.tolist(), [0, 1]) if np.isin(values, pair).all()]
-        if rows.median is not None:
-            target = np.asarray(values, dtype=np.float64)
-        elif not fitting:
-            raise InputError(
-                f"the outcome of environment {table.name!r} must have the values "
-                f"{classes.tolist()} or 0 and 1, but has {np.unique(values)[:5].tolist()}."
-            )
-        else:
-            target = (values == fitting[0][1]).astype(np.float64)
-        given.append((table.X if named else table.X.to_numpy(), target, np.ones(len(target))))
+        target = np.asarray(table.y)
+        if not number:  # with the labels of y, or 0/1 already
+            fitting = [pair for pair in (classes, [0, 1]) if np.isin(target, pair).all()]
+            if not fitting:
+                raise InputError(
+                    f"the outcome of environment {table.name!r} must have the values {classes} "
+                    f"or 0 and 1, but has {np.unique(target)[:5].tolist()}."
+                )
+            target = target == fitting[0][1]
+        X = table.X if named else table.X.to_numpy()
+        given.append((X, target.astype(np.float64), np.ones(len(target))))
     every = np.arange(len(rows.y))
-    return [str(table.name) for table in tables], Fold(every, every, lambda X, weight: given)
+    return [table.name for table in tables], Fold(every, every, lambda X, weight: given)
 
 
 def leave_environments_out(rows: Rows) -> tuple[list[str], list[Fold]]:
@@ -189,14 +145,10 @@ def leave_environments_out(rows: Rows) -> tuple[list[str], list[Fold]]:
         return [(X, target, w * (j == k)) for j in range(len(names))]  # all rows are of one
 
     folds = []
-    for k, name in enumerate(names):
-        train, test = np.flatnonzero(code != k), np.flatnonzero(code == k)
-        if np.ptp(rows.target[train]) == 0:
-            raise InputError(
-                f"without the environment {str(name)!r} the training rows have one class or value "
-                "of y only. Combine environments, or leave some of them out."
-            )
-        folds.append(Fold(train, test, partial(score_in, k, rows.target[test])))
+    for k in range(len(names)):
+        test = np.flatnonzero(code == k)
+        score = partial(score_in, k, rows.target[test])
+        folds.append(Fold(np.flatnonzero(code != k), test, score))
     return names.tolist(), folds
 
 
@@ -234,19 +186,21 @@ def constant_error(folds: Iterable[Fold], rows: Rows) -> float:
     return float(np.sqrt(squares / totals).mean())
 
 
-def find_obstacles(rows: Rows) -> list[str]:
-    """Why no environment can be made from a feature, or nothing, for each of them."""
-    return [find_obstacle(_safe_indexing(rows.X, j, axis=1)) for j in range(len(rows.names))]
-
-
 def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
     """Find the features that vary and that the library's screen does not call stable.
 
-    Those from which no environment can be made are left out.
+    Those from which no environment can be made are left out, with a warning.
     """
     from stablepred.models.stable import StableFeatureSelector  # it imports this package
 
-    usable = np.flatnonzero([not obstacle for obstacle in find_obstacles(rows)])
+    obstacles = [find_obstacle(_safe_indexing(rows.X, j, axis=1)) for j in range(len(rows.names))]
+    named = zip(rows.names, obstacles, strict=True)
+    if unchanged := ", ".join(f"{name!r} ({why})" for name, why in named if why):
+        warn_user(
+            f"no environment can be made from {unchanged}: the same in all of them.",
+            StablepredWarning,
+        )
+    usable = np.flatnonzero([not why for why in obstacles])
     x = column_values(rows.X, usable, rows.names)
     order = by_content(x)  # so that the verdict does not depend on the columns' order
     judge = StableFeatureSelector(random_state=child_seed(seed, "noisy"))
@@ -265,20 +219,16 @@ def find_noisy(rows: Rows, seed: int) -> NDArray[np.bool_]:
     return mask
 
 
-def select_noisy(chosen: Any, names: Sequence[Any]) -> NDArray[np.bool_]:
+def select_noisy(chosen: Any, X: Any) -> NDArray[np.bool_]:
     """Turn names, indices or booleans into a mask over the columns."""
     listed = [chosen] if isinstance(chosen, str) else list(chosen)
-    booleans = [item for item in listed if isinstance(item, bool | np.bool_)]
-    if booleans and len(booleans) == len(listed) == len(names):
-        mask = np.array(listed, dtype=bool)
-    else:
-        index = {name: j for j, name in enumerate(names)} | {j: j for j in range(len(names))}
-        if unknown := booleans + [item for item in listed if item not in index]:
-            raise InputError(
-                f"noisy_features names {unknown[0]!r}, but the features are {list(names)}. "
-                "Booleans must be one per feature."
-            )
-        mask = np.isin(np.arange(len(names)), [index[item] for item in listed])
+    try:
+        mask = np.isin(np.arange(X.shape[1]), _get_column_indices(X, listed) if listed else [])
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"noisy_features is {listed}, but must be names, indices, or one boolean per feature: "
+            f"{str(error).rstrip('.')}."
+        ) from error
     if not mask.any():
         raise InputError("noisy_features is empty; name a feature, or leave it at None.")
     return mask

@@ -9,14 +9,17 @@ from typing import Any, ClassVar, Self
 
 from joblib import parallel_config
 from numpy.typing import ArrayLike
+from sklearn import get_config
 from sklearn.base import is_regressor
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import Pipeline
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from stablepred._random import RandomState, root_seed
-from stablepred._validation import atomic, warn_user
-from stablepred.exceptions import InputError, StablepredWarning
+from stablepred._validation import atomic
+from stablepred.exceptions import InputError
+from stablepred.io.save import save
 from stablepred.validation import candidates, folds
 from stablepred.validation.environments import CRITERIA, KINDS, RATES, check_rates, is_constant
 
@@ -26,17 +29,17 @@ class StableSearchCV(GridSearchCV):
     """Grid or random search for the candidate with the smallest error across environments.
 
     Every candidate is fitted on training folds. In the held-out rows the noisy features are made
-    to agree with the outcome at rates .1 ... .9, which gives one validation environment per rate.
-    The candidate with the smallest
+    to agree with the outcome at rates .1 ... .9, one validation environment each, and the candidate
+    with the smallest
 
         Average_Error + stability_weight * Stability_Error        (RMSE; paper, eqs. 1-2)
 
-    over those environments is chosen. Candidates that predict a constant, that are no better than a
-    constant on average, or whose balancing weights collapsed are marked, and chosen only if nothing
-    else is left, with a warning. Columns that are not 0/1 are cut at their mean to decide whether
-    they agree with the outcome; a value that has to change sides is drawn from the other side.
-    Columns of text or with missing values stay as they are, with a warning. Of a regressor's
-    outcome it counts whether it is above the median.
+    over them is chosen. Candidates that predict a constant, that are no better than a constant on
+    average, or whose balancing weights collapsed are marked, and chosen only if nothing else is
+    left, with a warning. Columns that are not 0/1 are cut at their mean to decide whether they
+    agree; a value that has to change sides is drawn from the other side. Columns of text or with
+    missing values stay as they are, with a warning. Of a regressor's outcome it counts whether it
+    is above the median.
 
     Parameters
     ----------
@@ -50,22 +53,20 @@ class StableSearchCV(GridSearchCV):
         Number of candidates to draw at random; None tries the whole grid.
     sampler : {None, "optuna"}, default=None
         ``"optuna"`` lets Optuna propose the ``n_iter`` candidates, each based on those before
-        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists,
-        ``optuna.distributions``, or ``loguniform``, ``uniform`` or ``randint`` of ``scipy.stats``.
-        Candidates that fail in every fold are left out of the results.
+        (needs the extra ``stablepred[optuna]``); ``param_grid`` is then one dict of lists and
+        ``optuna.distributions``. Candidates that fail in every fold are left out of the results.
     criterion : {"score", "worst"}, default="score"
         The sum above, or the largest error over the environments.
     stability_weight : float, default=5.0
         Lambda in the sum above.
     validation : {"redraw", "resample"}, default="redraw"
-        How the noisy features are made to agree with the outcome: their columns are redrawn
-        together, or the rows are reweighted (the paper's non-random resampling).
+        Whether the noisy columns are redrawn together, or the rows are reweighted (the paper's
+        non-random resampling).
     rates : sequence of float, default=.1, .2 ... .9
         One environment each: the share of rows in which a noisy feature agrees with the outcome.
     environments : sequence of Environment or None, default=None
-        Validation environments of your own, with the columns of X, to use instead of generated
-        ones. Never pass the environments in which the result is tested. Every candidate is then
-        fitted once, on all of X.
+        Validation environments of your own, with the columns of X, instead of generated ones;
+        never those in which the result is tested. Every candidate is then fitted once, on all of X.
     noisy_features : sequence of names, indices or booleans, or None, default=None
         The features to change; None means those that `StableFeatureSelector` does not find stable.
     cv : int or splitter, default=5
@@ -161,10 +162,18 @@ class StableSearchCV(GridSearchCV):
             are those in the environment left out; ``cv``, ``rates``, ``validation`` and
             ``noisy_features`` are not used then.
         """
-        self._check_parameters()
-        seed = root_seed(self.random_state)
+        self._validate_params()
         number = is_regressor(self.estimator)
-        whole = folds.Rows.read(X, y, sample_weight, environment, number=number)
+        if not number and not hasattr(self.estimator, "predict_proba"):
+            raise InputError(
+                f"{type(self.estimator).__name__} has no predict_proba, which the errors need. "
+                "Choose a classifier that predicts probabilities."
+            )
+        if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
+            raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
+        check_rates(self.rates)
+        seed = root_seed(self.random_state)
+        whole = folds.read_rows(X, y, sample_weight, environment, number=number)
         rows = whole.take(whole.present)
         noisy, names, parts = self._make_folds(whole, rows, seed)
         constant = folds.constant_error(parts, rows)
@@ -181,20 +190,13 @@ class StableSearchCV(GridSearchCV):
             verbose=self.verbose,
         )
         search.n_iter, search.sampler, search.seed = self.n_iter, self.sampler, seed
-        judged = noisy is not None and self.noisy_features is None
-        obstacles = zip(rows.names, folds.find_obstacles(rows) if judged else [], strict=False)
-        unchanged = ", ".join(f"{name!r} ({why})" for name, why in obstacles if why)
+        # Without metadata routing, weights are for the last step of a pipeline.
+        named = isinstance(self.estimator, Pipeline) and not get_config()["enable_metadata_routing"]
+        name = f"{self.estimator.steps[-1][0]}__sample_weight" if named else "sample_weight"
+        weights = {} if rows.weight is None else {name: rows.weight}
         several = self.n_jobs not in (None, 1)  # with one thread each, whatever the number
         with parallel_config("loky", inner_max_num_threads=1) if several else nullcontext():
-            weights = candidates.fit_arguments(search.estimator, rows.weight)
-            try:
-                search.fit(rows.X, rows.y, **weights)
-            except InputError as error:
-                if not unchanged:
-                    raise
-                raise InputError(
-                    f"{error} Does the estimator take text, NaN and infinity? X has {unchanged}."
-                ) from error
+            search.fit(rows.X, rows.y, **weights)
         del search.scorer_, search.multimetric_  # the scorer holds training rows
         search.cv_results_ = results = scorer.summarize(search.cv_results_)
         search.best_index_ = best = int(results["rank_test_score"].argmin())
@@ -206,11 +208,6 @@ class StableSearchCV(GridSearchCV):
             fitted = candidates.predict_mean(search.best_estimator_, rows.X)
             chosen["constant"] = is_constant(fitted, rows.target)
         self.__dict__ |= {name: v for name, v in vars(search).items() if name.endswith("_")}
-        if unchanged:
-            warn_user(
-                f"no environment can be made from {unchanged}: the same in all of them.",
-                StablepredWarning,
-            )
         candidates.warn_of_doubt(chosen, constant)
         return self
 
@@ -223,23 +220,7 @@ class StableSearchCV(GridSearchCV):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the best estimator to a file, for `stablepred.load` to read."""
         check_is_fitted(self)
-        if not hasattr(self.best_estimator_, "save"):
-            raise InputError(
-                f"{type(self.best_estimator_).__name__} has no method save: estimators of this "
-                "library have. Store best_estimator_ by other means, such as skops or ONNX."
-            )
-        self.best_estimator_.save(path)
-
-    def _check_parameters(self) -> None:
-        self._validate_params()
-        if not is_regressor(self.estimator) and not hasattr(self.estimator, "predict_proba"):
-            raise InputError(
-                f"{type(self.estimator).__name__} has no predict_proba, which the errors need. "
-                "Choose a classifier that predicts probabilities."
-            )
-        if self.sampler and (self.n_iter is None or not isinstance(self.param_grid, dict)):
-            raise InputError("sampler='optuna' needs n_iter= and a param_grid that is one dict.")
-        check_rates(self.rates)
+        save(self.best_estimator_, path)
 
     def _make_folds(
         self, whole: folds.Rows, rows: folds.Rows, seed: int
@@ -253,7 +234,8 @@ class StableSearchCV(GridSearchCV):
                 )
             return None, *folds.leave_environments_out(rows)
         if self.environments is not None:
-            names, fold = folds.use_environments(self.environments, rows)
+            number = is_regressor(self.estimator)
+            names, fold = folds.use_environments(self.environments, rows, number)
             if self.criterion == "score" and len(names) < 2:
                 raise InputError(
                     "criterion='score' compares environments, but environments= has a single one. "
@@ -261,9 +243,7 @@ class StableSearchCV(GridSearchCV):
                 )
             return None, names, [fold]
         named = self.noisy_features
-        noisy = (
-            folds.find_noisy(rows, seed) if named is None else folds.select_noisy(named, rows.names)
-        )
+        noisy = folds.find_noisy(rows, seed) if named is None else folds.select_noisy(named, rows.X)
         parts = folds.make_folds(whole, self.cv, noisy, self.validation, self.rates, seed)
         return noisy, [f"r={rate:g}" for rate in self.rates], parts
 

@@ -89,7 +89,6 @@ class ContinuousWorld(World):
         return x, y
 
     def _draw(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Rows before selection."""
         half = self.n_stable
         z, v = rng.standard_normal((n, half + 1)), rng.standard_normal((n, half))
         s = 0.8 * z[:, :-1] + 0.2 * z[:, 1:]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
@@ -43,24 +43,21 @@ class Environment:
                 f"X of {name} must be a pandas DataFrame with named columns, but is "
                 f"{type(X).__name__}. Wrap it: pandas.DataFrame(X, columns=[...])."
             )
-        if 0 in X.shape:
+        values = np.asarray(y)
+        if 0 in X.shape or values.shape != (len(X),):
             raise InputError(
-                f"{name} has {len(X)} rows and {X.shape[1]} columns; it needs at least one of each."
+                f"{name} must have a row and a column or more, and a value of y for every row, but "
+                f"X has {len(X)} rows and {X.shape[1]} columns, and y has shape {values.shape}."
             )
         if repeated := X.columns[X.columns.duplicated()].unique().tolist():
             raise InputError(f"{name} has repeated column names {repeated}; rename them.")
-        columns = {c: _as_numbers(X[c], f"feature {c!r} of {name}").dtype for c in X.columns}
         if isinstance(y, pd.Series) and not y.index.equals(X.index):
             raise InputError(
                 f"X and y of {name} have different row labels. Align them (y = y.loc[X.index]), or "
                 "pass y.to_numpy() if they already match by position."
             )
-        values = np.asarray(y)
-        if values.ndim != 1:
-            raise InputError(f"y of {name} must have one dimension, but has shape {values.shape}.")
-        if len(values) != len(X):
-            raise InputError(f"{name} has {len(X)} rows in X but {len(values)} values in y.")
-        object.__setattr__(self, "y", _as_numbers(pd.Series(values), f"the outcome y of {name}"))
+        columns = {c: as_numbers(X[c], f"feature {c!r} of {name}").dtype for c in X.columns}
+        object.__setattr__(self, "y", as_numbers(pd.Series(values), f"the outcome y of {name}"))
         object.__setattr__(self, "X", X.astype(columns))
         object.__setattr__(self, "name", str(self.name))
 
@@ -96,8 +93,8 @@ class World:
     @property
     def feature_names(self) -> list[str]:
         """Names of all columns in order."""
-        stable = [f"S{j + 1}" for j in range(self.n_stable)]
-        return stable + [f"V{j + 1}" for j in range(self.n_noisy)]
+        kinds = {"S": self.n_stable, "V": self.n_noisy}
+        return [f"{kind}{j}" for kind, count in kinds.items() for j in range(1, count + 1)]
 
     def sample(
         self,
@@ -114,9 +111,8 @@ class World:
         n : int
             Number of rows after selection.
         bias_rate : float
-            r. A `SyntheticWorld` takes numbers in (0, 1), with .5 for no selection. A
-            `ContinuousWorld` takes numbers above 1, where the last V is tied to f(S), and below -1,
-            where it is tied to -f(S): the more closely, the larger the size.
+            r. A `SyntheticWorld` takes numbers in (0, 1), .5 for no selection; a `ContinuousWorld`
+            those above 1, which tie the last V to f(S), and below -1, which tie it to -f(S).
         random_state : int, RandomState or None
             With the same seed, draws with a different ``n``, rate or world are independent.
         name : str, optional
@@ -135,41 +131,28 @@ class World:
 
 
 def check_rows(n: float) -> int:
-    """The number of rows as an integer of at least one."""
     if not isinstance(n, Real) or not n >= 1 or not float(n).is_integer():
         raise InputError(f"n must be an integer of at least 1, but is {n!r}.")
     return int(n)
 
 
 def take_columns(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """The columns with these names; raises an InputError where some are missing."""
     if missing := [name for name in names if name not in X.columns]:
         raise InputError(f"X lacks the columns {missing} of this world.")
     return X[names]
 
 
-def _as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
+def as_numbers(column: pd.Series, what: str) -> npt.NDArray[Any]:
     """The values as integers where all are 0/1, else as finite numbers in double precision."""
-    found = _find_other(column, what)
-    if found and not (is_numeric_dtype(column) or is_bool_dtype(column)):
+    if missing := int(column.isna().sum()):
+        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
+    other = column[~column.isin([0, 1])]
+    if other.empty:
+        return column.to_numpy(dtype=np.int64)
+    if not is_numeric_dtype(column):
+        found = other.unique()[:3].tolist()
         raise InputError(f"{what} must be numbers, but has other values (e.g. {found}); encode it.")
     values: npt.NDArray[Any] = column.to_numpy(dtype=np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"{what} has infinite values; drop or replace them.")
-    return values.astype(np.int64) if ((values == 0) | (values == 1)).all() else values
-
-
-def check_binary(column: pd.Series, what: str) -> None:
-    """Raise when a column has anything but 0/1 (or False/True) in it."""
-    if found := _find_other(column, what):
-        raise InputError(
-            f"{what} must be 0/1, but has other values (e.g. {found}). "
-            "Apply a Dichotomizer first, or recode the column."
-        )
-
-
-def _find_other(column: pd.Series, what: str) -> list[Any]:
-    """The first values that are not 0/1; missing ones are refused."""
-    if missing := int(column.isna().sum()):
-        raise InputError(f"{what} has {missing} missing values; fill or drop them.")
-    return column[~column.isin([0, 1])].unique()[:3].tolist()
+    return values

@@ -10,7 +10,7 @@ import pandas as pd
 
 from stablepred._random import RandomState, numpy_generator, root_seed
 from stablepred.exceptions import InputError
-from stablepred.worlds.environment import Environment, FloatArray, check_binary, check_rows
+from stablepred.worlds.environment import Environment, FloatArray, as_numbers, check_rows
 from stablepred.worlds.synthetic import check_rate
 
 
@@ -57,9 +57,8 @@ def biased_sample(
         Rows keep their labels: ``frame.drop(index=environment.X.index)`` has those that are left.
         A table that cannot deliver n rows (see `deliverable_rows`) is refused.
     """
-    rate = check_rate(bias_rate)
+    rate, n = check_rate(bias_rate), check_rows(n)
     share = _relative_weights(frame, outcome, features, rate, target)
-    n = check_rows(n)
     rng = numpy_generator(root_seed(random_state), "biased_sample", n, rate)
     if replace:
         rows = rng.choice(len(share), size=n, p=share / share.sum())
@@ -86,9 +85,9 @@ def deliverable_rows(
     *,
     target: str | None = None,
 ) -> int:
-    """How many rows a biased sample without replacement can have.
+    """How many rows a biased sample without replacement can have: those expected to be selected.
 
-    The number of rows expected to be selected: the sum of weight / largest weight.
+    This is the sum of weight / largest weight; the parameters are those of `biased_sample`.
     """
     share = _relative_weights(frame, outcome, features, check_rate(bias_rate), target)
     return int(share.sum() + 1e-9)
@@ -101,24 +100,25 @@ def _relative_weights(
     rate: float,
     target: str | None,
 ) -> FloatArray:
-    """Weight of every row divided by the largest one, once the columns named are checked."""
     chosen = [features] if isinstance(features, str) else list(features)
     goal = outcome if target is None else target
     if not isinstance(frame, pd.DataFrame) or len(frame) == 0:
         raise InputError("the table must be a pandas DataFrame with at least one row.")
     if repeated := frame.columns[frame.columns.duplicated()].unique().tolist():
         raise InputError(f"the table has repeated column names {repeated}; rename them.")
-    if not chosen:
-        raise InputError("features is empty; name at least one column that selection acts on.")
+    if not chosen or len({outcome, goal, *chosen}) < len({outcome, goal}) + len(chosen):
+        raise InputError(
+            f"features must name at least one column, each once and neither {outcome!r} nor "
+            f"{goal!r}, but are {chosen}."
+        )
     named = dict.fromkeys([outcome, goal, *chosen])
     if missing := [c for c in named if c not in frame.columns]:
         raise InputError(f"the table lacks {missing}; its columns are {list(frame.columns)}.")
-    if repeated := sorted({c for c in chosen if chosen.count(c) > 1}):
-        raise InputError(f"features {repeated} are named more than once.")
-    if both := [column for column in (outcome, goal) if column in chosen]:
-        raise InputError(f"{both[0]!r} cannot be both a selected feature and outcome or target.")
     for column in named:
-        check_binary(frame[column], f"column {column!r}")
+        if as_numbers(frame[column], f"column {column!r}").dtype != np.int64:
+            raise InputError(
+                f"column {column!r} must be 0/1. Apply a Dichotomizer first, or recode the column."
+            )
     agree = frame[chosen].to_numpy() == frame[[goal]].to_numpy()  # (n, number of features)
     count = agree.sum(axis=1)
     log_weight = count * np.log(rate) + (len(chosen) - count) * np.log1p(-rate)

@@ -7,7 +7,7 @@ P(row is selected) ~ prod over the biased j of (r where V_j equals its target, e
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,21 +21,10 @@ from stablepred.worlds.factors import TARGET, Values, selected_law
 
 Rows = npt.NDArray[np.int8]
 
-RULES: dict[str, Rule] = {
-    "setting": one_of("s_indep_v", "s_to_v", "v_to_s"),
-    "shift": one_of("y_given_v", "v_given_s"),
-    "stable": between(0, 1),
-    "biased": between(0, 1),
-    "bias_on": one_of("outcome", "signal", None),
-    "noise_scale": one_of("sd", "variance"),
-    "mediator": one_of("binary", "integer"),
-}
-
 BATCH = 65_536  # most proposals drawn at once, to bound the memory
 
 
 def check_rate(rate: float) -> float:
-    """The bias rate as a float; raises an InputError outside (0, 1)."""
     if not isinstance(rate, Real) or not 0.0 < rate < 1.0:
         raise InputError(
             f"bias_rate must lie strictly between 0 and 1, but is {rate!r}; "
@@ -74,25 +63,31 @@ class SyntheticWorld(World):
 
     Notes
     -----
-    Indices count from 0 in all formulas. The first three quarters of the stable features are
-    linear in z, the others enter by X_j X_{j+1}; the last product runs into V1, which therefore
-    counts as stable. The biased features' target is Y, or the signal 1[z >= 0], or, with
-    ``shift="v_given_s"``, 1[Z_i >= 0] with Z_i = sum_{j=i}^{i+5} (-1)^j S_j, S_j taken around the
-    ring. With ``mediator="integer"`` it is Z_i; where that is neither 0 nor 1, V_i cannot equal it.
-    Effects of Gaussian causes are 1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of
-    causes.
+    Indices count from 0. The first three quarters of the stable features are linear in z, the
+    others enter by X_j X_{j+1}; the last product runs into V1, which therefore counts as stable.
+    The biased features' target is Y, or the signal 1[z >= 0], or, with ``shift="v_given_s"``,
+    1[Z_i >= 0] with Z_i = sum_{j=i}^{i+5} (-1)^j S_j, S_j taken around the ring. With
+    ``mediator="integer"`` it is Z_i; where that is neither 0 nor 1, V_i cannot equal it. Effects of
+    Gaussian causes are 1[cause~_j + cause~_{j+1} + N(0, 2) > 1], around the ring of causes.
 
-    *Why selection is exact.* No row is rejected because of its biased features. With
-    ``shift="y_given_v"``, propose (x, t) from P(x) prod_j (r if v_j = t else 1 - r), with t a free
-    0/1 variable; draw Y given x; keep the row if its target came out as t. What is kept, a fifth of
-    the proposals or more, follows P(x) P(y|x) prod_j (r if v_j = target else 1 - r). For
-    ``"s_indep_v"`` and ``"v_to_s"`` a proposal is: t a fair coin, each biased V_j equal to t with
-    probability r, everything else as in the world without selection. For ``"s_to_v"``, and for
-    everything with ``shift="v_given_s"`` (where nothing is rejected), it is a product of local
-    factors, drawn exactly but for a quadrature (`stablepred.worlds.factors`).
+    *Why selection is exact.* With ``shift="y_given_v"``, propose (x, t) from
+    P(x) prod_j (r if v_j = t else 1 - r), with t a free 0/1 variable; draw Y given x; keep the row
+    if its target came out as t. What is kept, a fifth of the proposals or more, follows
+    P(x) P(y|x) prod_j (r if v_j = target else 1 - r). For ``"s_indep_v"`` and ``"v_to_s"`` a
+    proposal is: t a fair coin, each biased V_j equal to t with probability r, everything else as in
+    the world without selection. For ``"s_to_v"``, and for everything with ``shift="v_given_s"``
+    (where nothing is rejected), it is a product of local factors, drawn exactly but for a
+    quadrature (`stablepred.worlds.factors`).
     """
 
-    rules = RULES
+    rules: ClassVar[dict[str, Rule]] = {
+        "setting": one_of("s_indep_v", "s_to_v", "v_to_s"),
+        "shift": one_of("y_given_v", "v_given_s"),
+        **dict.fromkeys(("stable", "biased"), between(0, 1)),
+        "bias_on": one_of("outcome", "signal", None),
+        "noise_scale": one_of("sd", "variance"),
+        "mediator": one_of("binary", "integer"),
+    }
     _check_rate = staticmethod(check_rate)
 
     setting: Literal["s_indep_v", "s_to_v", "v_to_s"]
@@ -106,32 +101,25 @@ class SyntheticWorld(World):
     mediator: Literal["binary", "integer"] = "binary"
 
     def __post_init__(self) -> None:
-        if self.bias_on is None and self.shift != "v_given_s":
+        shares = self.shift == "v_given_s"
+        if self.bias_on is None and not shares:
             object.__setattr__(self, "bias_on", "outcome")
         check_parameters(self)
-        idle, default, goal = (
-            ("bias_on", None, "Z(S)")
-            if self.shift == "v_given_s"
-            else ("mediator", "binary", "the outcome")
-        )
+        idle, default = ("bias_on", None) if shares else ("mediator", "binary")
         if (value := getattr(self, idle)) != default:
             raise InputError(
                 f"{idle}={value!r} has no meaning with shift={self.shift!r}, where the noisy "
-                f"features are selected to agree with {goal}. Leave {idle} out."
+                f"features are selected to agree with {'Z(S)' if shares else 'the outcome'}. "
+                f"Leave {idle} out."
             )
         if self.n_features != int(self.n_features):
             raise InputError(f"n_features must be an integer, but is {self.n_features!r}.")
         object.__setattr__(self, "n_features", int(self.n_features))
-        if self.n_stable < 2 or self.n_noisy < 2:
+        if min(self.n_stable, self.n_noisy) < 2 or not 1 <= self.n_biased <= self.n_noisy:
             raise InputError(
-                f"n_features={self.n_features} with stable={self.stable} gives {self.n_stable} "
-                f"stable and {self.n_noisy} noisy features; the formulas need two of each."
-            )
-        if not 1 <= self.n_biased <= self.n_noisy:
-            raise InputError(
-                f"n_features={self.n_features} with biased={self.biased} gives {self.n_biased} "
-                f"biased features; there must be at least one and at most {self.n_noisy} "
-                "(the noisy features)."
+                f"n_features={self.n_features} with stable={self.stable} and biased={self.biased} "
+                f"gives {self.n_stable} stable and {self.n_noisy} noisy features, {self.n_biased} "
+                "of them biased; the formulas need two of each, and at least one that is biased."
             )
 
     @property
@@ -178,7 +166,6 @@ class SyntheticWorld(World):
         return repr(self).replace(f", mediator={self.mediator!r}", "") if idle else repr(self)
 
     def _check_columns(self, X: Any) -> npt.NDArray[Any]:
-        """The columns of X, by name (a frame) or by position (an array)."""
         names = self.feature_names
         x = take_columns(X, names).to_numpy() if isinstance(X, pd.DataFrame) else np.asarray(X)
         if x.ndim != 2 or x.shape[1] != len(names):
@@ -214,8 +201,10 @@ class SyntheticWorld(World):
 
     def _select(self, n: int, rate: float, rng: np.random.Generator) -> tuple[Any, ...]:
         """``n`` rows of the selected population (see the notes above for why it is exact)."""
+        names = self.feature_names
         if self.shift == "v_given_s":
-            x = _stack(selected_law(self, rate).sample(n, rng), self.feature_names)
+            law = selected_law(self, rate)
+            x = _stack(law.extend({}, n, rng, law.names), names)
             return x, self._draw_outcomes(x, rng)
         if self.setting != "s_to_v":
             return draw_until(n, lambda size: self._hit(size, rate, rng))
@@ -228,8 +217,8 @@ class SyntheticWorld(World):
             y = self._draw_outcomes(x, rng)
             hit = self._targets(x, y) == drawn[TARGET]
             drawn = {name: column[hit] for name, column in drawn.items()}
-            drawn = law.extend(drawn, int(hit.sum()), rng, self.feature_names)
-            return _stack(drawn, self.feature_names), y[hit]
+            drawn = law.extend(drawn, int(hit.sum()), rng, names)
+            return _stack(drawn, names), y[hit]
 
         return draw_until(n, hit)
 
@@ -256,7 +245,6 @@ class SyntheticWorld(World):
         return (rng.random(len(x)) < self._probability(x)).astype(np.int64)
 
     def _targets(self, x: Rows, y: IntArray) -> npt.NDArray[Any]:
-        """What the biased features are selected to agree with."""
         return y if self.bias_on == "outcome" else self._score(x) >= 0
 
 
