@@ -100,7 +100,7 @@ METHODS: dict[str, Method] = {
     DLR: Method(DLRClassifier, revision=2),
     GBR: Method(GBRClassifier, revision=4),
     DGBR: Method(DGBRClassifier, revision=6),
-    OURS: Method(StableClassifier, revision=3),
+    OURS: Method(StableClassifier, revision=4),
     CHOSEN_LR: Method(_chosen_lr),
     GBR_PAPER: Method(GBRClassifier.from_paper),
     PAPER: Method(DGBRClassifier.from_paper, revision=2),

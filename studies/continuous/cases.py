@@ -49,7 +49,7 @@ METHODS: dict[str, Callable[[int], Any]] = {
 ORACLES = (ORACLE_OLS, ORACLE_BOOSTING)
 WORLDS = {setting: ContinuousWorld(setting) for setting in SETTINGS}  # type: ignore[arg-type]
 # Raised when a change of the code changes what a method gives.
-REVISIONS = {OURS: 3, OURS_BOOSTING: 2}
+REVISIONS = {OURS: 4, OURS_BOOSTING: 3}
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,9 @@ from studies.methods import (
 
 
 def _registered(name: str) -> Method:
-    return Method(lambda random_state=None: registered(numeric=False)[name](random_state))
+    return Method(
+        lambda random_state=None: registered(numeric=False)[name](random_state), revision=2
+    )
 
 
 # Methods of the field: DRO, and LR under weights.

@@ -18,7 +18,12 @@ from samples import dependent_sample, largest_rise, random_network
 from stablepred.core import sequential
 from stablepred.core.objective import NetworkLoss
 from stablepred.core.row_weights import effective_share
-from stablepred.core.sequential import learn_weights, start_solution, train_encoder
+from stablepred.core.sequential import (
+    extend_weights,
+    learn_weights,
+    start_solution,
+    train_encoder,
+)
 from stablepred.weights.embedded import EmbeddedBalance
 from stablepred.weights.raw import RawBalance, imbalance
 
@@ -194,12 +199,37 @@ def test_an_encoder_that_is_started_on_part_of_the_rows_is_trained_on_all_of_the
     sample = dependent_sample(n=400)
     settings = replace(SETTINGS, max_iter=300, tol=1e-7)
 
-    def lowest():
+    def lowest(begin_on=None):
         solution = start_solution(sample)
-        train_encoder(sample, random_network(), settings, solution)
+        train_encoder(sample, random_network(), settings, solution, begin_on=begin_on)
         losses = NetworkLoss(sample, torch.ones_like(sample.mass), STRENGTHS)
         return float(losses(solution.network, solution.head)[0])
 
     whole = lowest()
+    half = sample.take((torch.arange(len(sample.y)) % 2 == 0).double())
+    assert lowest(half) == pytest.approx(whole, rel=0.05)
     monkeypatch.setattr(sequential, "LARGE_TABLE", 100)
     assert lowest() == pytest.approx(whole, rel=0.02)
+
+
+def test_the_weights_of_some_rows_extend_to_those_that_balance_all():
+    sample, network = dependent_sample(n=800), random_network()
+    rows = torch.arange(len(sample.y)) % 2 == 0
+    few = sample.take(rows.double())
+    solution, balance = start_solution(few), EmbeddedBalance()
+    learn_weights(few, balance, network, SETTINGS, solution)
+
+    def extend(least_share: float) -> torch.Tensor:
+        own = replace(solution, network=network)
+        settings = replace(SETTINGS, least_share=least_share)
+        extend_weights(sample, rows, balance, settings, own)
+        assert own.floored == (least_share > 0)
+        return own.w
+
+    w = extend(0.0)
+    l_bal = balance.prepare(sample, network)
+    assert float(sample.mass @ w) == pytest.approx(1)
+    assert w.min() >= 0
+    assert l_bal(sample.mass * w)[0] < 0.3 * l_bal(sample.mass)[0]
+    least = (1 + float(effective_share(sample, w))) / 2
+    assert float(effective_share(sample, extend(least))) == pytest.approx(least)

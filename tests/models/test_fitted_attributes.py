@@ -22,6 +22,7 @@ from stablepred.core.head import fit_head
 from stablepred.core.loop import Settings
 from stablepred.data import SyntheticWorld
 from stablepred.exceptions import ConstantFeatureWarning, StablepredWarning
+from stablepred.heads import folds
 from stablepred.heads.choice import Judged
 from stablepred.models import gbr, paper
 from stablepred.sample import make_sample
@@ -302,6 +303,19 @@ def test_the_head_is_the_weighted_problem_and_its_refit_by_hand(refit, table):
     else:
         beta = head.beta
     np.testing.assert_allclose(model.coef_[0], beta.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("refit", [False, "weighted"])
+def test_of_a_large_table_too_the_head_is_the_weighted_regression_on_all_rows(refit, monkeypatch):
+    for name, few in {"MOST_COMPARED": 300, "LEARNED_FROM": 200, "LEAST_DRAWN": 50}.items():
+        monkeypatch.setattr(folds, name, few)
+    x = np.random.default_rng(0).normal(size=(600, 4))
+    y = (x[:, 0] + x[:, 1] * x[:, 2] > np.random.default_rng(1).logistic(size=600)).astype(float)
+    model = DGBRClassifier(head="embedding", l1=0.0, refit=refit, random_state=0).fit(x, y)
+    assert (model.sample_weight_ > 0).mean() > 0.5
+    by_hand = LogisticRegression(C=1 / (2 * model.l2 * len(y)), tol=1e-8, max_iter=10000)
+    by_hand.fit(model.transform(x), y, sample_weight=model.sample_weight_)
+    np.testing.assert_allclose(model.coef_, by_hand.coef_, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("solver", ["sequential", "alternating"])

@@ -11,6 +11,7 @@ from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.sequential import start_solution, train_encoder
 from stablepred.heads.choice import Predictor, Recipe, temper_weights
+from stablepred.heads.folds import draw_learned
 from stablepred.heads.linear import fit_last_head
 from stablepred.sample import Sample
 
@@ -22,13 +23,15 @@ ROWS_PER_FEATURE = 100
 class NetworkHeads:
     """Weighted regressions on the embedding of ``network``, and refits of encoder and head.
 
-    ``start`` gives the starting values of a refit, over all inputs.
+    ``start`` gives the starting values of a refit, over all inputs, and ``seed`` the rows of a
+    large table on which it begins.
     """
 
     settings: Settings
     stable: Tensor  # (p,) mask
     network: AutoEncoder
     start: Callable[[], AutoEncoder]
+    seed: int = 0
 
     def fit(self, sample: Sample, w: Tensor, recipes: list[Recipe]) -> list[Predictor]:
         """Fit heads on the fitted embedding, each warm-started from the one before, or refits."""
@@ -57,8 +60,9 @@ class NetworkHeads:
             strengths=replace(self.settings.strengths, network_l2=network_l2),
             on_iteration=lambda stage, iteration, value: None,
         )
-        solution = start_solution(part)
-        train_encoder(part, self.start().narrow(inputs), settings, solution)
+        drawn, solution = draw_learned(part, self.seed), start_solution(part)
+        few = None if part.shards.smallest(drawn.min()) else part.take(drawn)
+        train_encoder(part, self.start().narrow(inputs), settings, solution, begin_on=few)
         assert solution.network is not None
         phi = solution.network.encode(part.x)
         last = fit_last_head(part, phi, part.mass, settings, recipe.l1, solution.head)

@@ -13,9 +13,15 @@ from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
 from stablepred.core.row_weights import scale_to_mean_one
-from stablepred.core.sequential import learn_weights, start_solution, train_encoder
+from stablepred.core.sequential import (
+    extend_weights,
+    learn_weights,
+    start_solution,
+    train_encoder,
+)
 from stablepred.exceptions import InputError
 from stablepred.heads.choice import Heads, Recipe
+from stablepred.heads.folds import draw_learned
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
@@ -154,7 +160,11 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
     def _deep_heads(self, run: Run, solution: Solution, stable: torch.Tensor) -> NetworkHeads:
         assert solution.network is not None
         start = partial(self._start, run, "refit")
-        return NetworkHeads(run.settings, stable, solution.network, start)
+        return NetworkHeads(run.settings, stable, solution.network, start, run.seed)
+
+    def _draw_rows(self, sample: Sample, seed: int) -> torch.Tensor:
+        """The rows that the encoders and weights are learned from, and heads compared on."""
+        return draw_learned(sample, seed)
 
     def _learn_weights(self, run: Run) -> Solution:
         """Algorithm 1, or encoder and weights one after the other; then FWDGBR if requested."""
@@ -167,12 +177,16 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             network = self._start(run, 0)
             solution = algorithm1(sample, network, balance, bounded, run.start)
         else:
+            drawn = self._draw_rows(sample, run.seed)
+            few = sample if sample.shards.smallest(drawn.min()) else sample.take(drawn)
             solution = start_solution(sample)
             learned = []
             for k in range(ENCODERS if frozen is None else 1):
                 network = self._start(run, k)
-                train_encoder(sample, network, settings, solution, recorded=balance)
-                learn_weights(sample, balance, network, bounded, solution)
+                train_encoder(few, network, settings, solution, recorded=balance)
+                learn_weights(few, balance, network, bounded, solution)
+                if few is not sample:
+                    extend_weights(sample, drawn > 0, balance, settings, solution)
                 learned.append(replace(solution))
             solution.network, solution.head = learned[0].network, learned[0].head
             solution.w = geometric_mean(sample, [one.w for one in learned])

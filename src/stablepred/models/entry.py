@@ -30,10 +30,8 @@ from stablepred.core.resources import LARGE
 from stablepred.core.sharding import LOCAL, current_shards
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.heads.choice import Fold, shuffled_folds
-from stablepred.heads.folds import MOST_COMPARED, draw_rows
 from stablepred.io import values
 from stablepred.models.standardizer import Standardizer
-from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Sample, make_sample
 from stablepred.tables.engines import PatternCounts
@@ -185,7 +183,7 @@ def make_folds(
 
     def folds() -> Iterator[Fold]:
         if isinstance(estimator.cv, Integral):
-            drawn = draw_rows(sample, BINARY, MOST_COMPARED, seed)
+            drawn = estimator._draw_rows(sample, seed)
             for train, test in shuffled_folds(sample, int(estimator.cv), seed):
                 yield train * drawn, test * drawn
             return

@@ -195,9 +195,13 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self.sample_weight_ = sample.to_user_rows(w)
         self.balance_report_ = entry.report_balance(sample, w)
 
+    def _draw_rows(self, sample: Sample, seed: int) -> Tensor:
+        """The rows that heads are compared on."""
+        return draw_rows(sample, BINARY, MOST_COMPARED, seed)
+
     def _find_weakest(self, run: Run, w: Tensor, heads: Heads, recipe: Recipe) -> Tensor:
         """The features that may move, judged by a head on all features under the weights."""
-        drawn = draw_rows(run.sample, BINARY, MOST_COMPARED, run.seed)
+        drawn = self._draw_rows(run.sample, run.seed)
         few, w = run.sample.take(drawn), w[drawn > 0]
         (whole,) = heads.fit(few, w, [recipe])
         return find_weakest(few, w, whole)
