@@ -21,7 +21,7 @@ from stablepred.core.sequential import (
 )
 from stablepred.exceptions import InputError
 from stablepred.heads.choice import Heads, Recipe
-from stablepred.heads.folds import draw_learned
+from stablepred.heads.folds import draw_compared
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
@@ -162,10 +162,6 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         start = partial(self._start, run, "refit")
         return NetworkHeads(run.settings, stable, solution.network, start, run.seed)
 
-    def _draw_rows(self, sample: Sample, seed: int) -> torch.Tensor:
-        """The rows that the encoders and weights are learned from, and heads compared on."""
-        return draw_learned(sample, seed)
-
     def _learn_weights(self, run: Run) -> Solution:
         """Algorithm 1, or encoder and weights one after the other; then FWDGBR if requested."""
         balance, sample = EmbeddedBalance(self.standardize), run.sample
@@ -177,7 +173,7 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             network = self._start(run, 0)
             solution = algorithm1(sample, network, balance, bounded, run.start)
         else:
-            drawn = self._draw_rows(sample, run.seed)
+            drawn = draw_compared(sample, run.seed)
             few = sample if sample.shards.smallest(drawn.min()) else sample.take(drawn)
             solution = start_solution(sample)
             learned = []

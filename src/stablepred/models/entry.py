@@ -30,6 +30,7 @@ from stablepred.core.resources import LARGE
 from stablepred.core.sharding import LOCAL, current_shards
 from stablepred.evaluation.diagnostics import BalanceReport, balance_report
 from stablepred.heads.choice import Fold, shuffled_folds
+from stablepred.heads.folds import draw_compared
 from stablepred.io import values
 from stablepred.models.standardizer import Standardizer
 from stablepred.preprocessing import Dichotomizer
@@ -183,7 +184,7 @@ def make_folds(
 
     def folds() -> Iterator[Fold]:
         if isinstance(estimator.cv, Integral):
-            drawn = estimator._draw_rows(sample, seed)
+            drawn = draw_compared(sample, seed)
             for train, test in shuffled_folds(sample, int(estimator.cv), seed):
                 yield train * drawn, test * drawn
             return

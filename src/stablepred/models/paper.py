@@ -41,14 +41,13 @@ from stablepred.heads.choice import (
     judge_recipes,
     temper_weights,
 )
-from stablepred.heads.folds import MOST_COMPARED, draw_rows
+from stablepred.heads.folds import draw_compared
 from stablepred.io import values
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
 from stablepred.models import entry
 from stablepred.models.checkpoints import follow_fit
 from stablepred.models.standardizer import Standardizer
-from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Pairs, Sample, add_products
 from stablepred.tables.engines import count_patterns
@@ -195,13 +194,9 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         self.sample_weight_ = sample.to_user_rows(w)
         self.balance_report_ = entry.report_balance(sample, w)
 
-    def _draw_rows(self, sample: Sample, seed: int) -> Tensor:
-        """The rows that heads are compared on."""
-        return draw_rows(sample, BINARY, MOST_COMPARED, seed)
-
     def _find_weakest(self, run: Run, w: Tensor, heads: Heads, recipe: Recipe) -> Tensor:
         """The features that may move, judged by a head on all features under the weights."""
-        drawn = self._draw_rows(run.sample, run.seed)
+        drawn = draw_compared(run.sample, run.seed)
         few, w = run.sample.take(drawn), w[drawn > 0]
         (whole,) = heads.fit(few, w, [recipe])
         return find_weakest(few, w, whole)
