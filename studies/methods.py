@@ -15,8 +15,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from stablepred.exceptions import StablepredWarning
 from stablepred.models.balanced import BalancedClassifier
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.dgbr import DGBRClassifier
-from stablepred.models.dlr import DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 from stablepred.models.stable import StableClassifier
 from stablepred.worlds.environment import Environment

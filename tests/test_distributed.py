@@ -119,7 +119,7 @@ def test_an_evaluation_sends_as_many_bytes_as_the_docs_say(fits):
 # --- what goes wrong ---
 
 INPUT = {
-    "no rows": "rank 1: the shard has no rows",
+    "no rows": "rank 1: Found array with 0 sample(s)",
     "columns": "same columns, but rank 1 has None where rank 0 has 'x6'",
     "parameters": "rank 1 has 'l1=0.02' where rank 0 has 'l1=0.01'",
     "missing value": "rank 1: Input X contains NaN",

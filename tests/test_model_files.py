@@ -264,7 +264,7 @@ FORGED = [
     ("gbr", drop("standardizer_"), "standardizer_, and not dichotomizer_, must be present"),
     ("cut", drop("dichotomizer_"), "dichotomizer_, and not standardizer_, must be present"),
     ("gbr", set_array(".classes_", np.flip), "sorted"),
-    ("gbr", set_array(".classes_", lambda a: np.arange(3)), "two labels"),
+    ("gbr", set_array(".classes_", lambda a: np.arange(3)), "two classes"),
     ("gbr", set_array(".classes_", lambda a: np.array([0.0, np.nan])), "numbers or strings"),
     ("gbr", set_array(".coef_", lambda a: a[:, :2]), r"shape \(1, 3\), but has \(1, 2\)"),
     ("gbr", set_array(".coef_", with_value(np.nan)), "coef_.*not finite"),

@@ -32,7 +32,7 @@ if _typing.TYPE_CHECKING:
     from stablepred.models.balanced import BalancedRegressor as BalancedRegressor
     from stablepred.models.balancer import GlobalBalancer as GlobalBalancer
     from stablepred.models.dgbr import DGBRClassifier as DGBRClassifier
-    from stablepred.models.dlr import DLRClassifier as DLRClassifier
+    from stablepred.models.dgbr import DLRClassifier as DLRClassifier
     from stablepred.models.gbr import GBRClassifier as GBRClassifier
     from stablepred.models.stable import StableClassifier as StableClassifier
     from stablepred.models.stable import StableFeatureSelector as StableFeatureSelector

@@ -15,71 +15,64 @@ NO_SPLITS = "cv has no splits. Pass a number of folds of at least 2, a splitter 
 
 
 def check_parameters(estimator: Any) -> None:
-    """Check the parameters by this table, and by the ``rules`` of the estimator's class."""
     for name, rule in (RULES | getattr(type(estimator), "rules", {})).items():
         if name in vars(estimator):
             rule(name, vars(estimator)[name])
 
 
-def at_least(least: float, *, integer: bool = False) -> Rule:
-    """A finite number, or an integer, that is at least ``least``."""
-    kind, noun = (Integral, "an integer") if integer else (Real, "a finite number")
-
+def _rule(what: str, is_met: Callable[[Any], bool]) -> Rule:
     def check(name: str, value: Any) -> None:
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, kind)
-            or not least <= float(value) < np.inf
-        ):
-            raise InputError(f"{name} must be {noun} of at least {least}, but is {value!r}.")
+        if not is_met(value):
+            raise InputError(f"{name} must {what}, but is {value!r}.")
 
     return check
+
+
+def _is_number(value: Any, kind: type = Real) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def at_least(least: float, *, integer: bool = False) -> Rule:
+    kind, noun = (Integral, "an integer") if integer else (Real, "a finite number")
+    return _rule(
+        f"be {noun} of at least {least}",
+        lambda value: _is_number(value, kind) and least <= float(value) < np.inf,
+    )
 
 
 def one_of(*allowed: Any) -> Rule:
-    """One of the allowed values."""
-
-    def check(name: str, value: Any) -> None:
+    def is_allowed(value: Any) -> bool:
         value = value.item() if isinstance(value, np.generic) else value
-        if not any(type(value) is type(choice) and value == choice for choice in allowed):
-            listed = ", ".join(map(repr, allowed))
-            raise InputError(f"{name} must be one of {listed}, not {value!r}.")
+        return any(type(value) is type(choice) and value == choice for choice in allowed)
 
-    return check
+    return _rule(f"be one of {', '.join(map(repr, allowed))}", is_allowed)
 
 
 def between(low: float, high: float) -> Rule:
-    """A number strictly between two."""
-
-    def check(name: str, value: Any) -> None:
-        if isinstance(value, bool) or not isinstance(value, Real) or not low < float(value) < high:
-            raise InputError(
-                f"{name} must lie strictly between {low:g} and {high:g}, but is {value!r}."
-            )
-
-    return check
+    return _rule(
+        f"lie strictly between {low:g} and {high:g}",
+        lambda value: _is_number(value) and low < float(value) < high,
+    )
 
 
 def optional(rule: Rule) -> Rule:
-    """None, or what a rule says."""
     return lambda name, value: None if value is None else rule(name, value)
 
 
-def check_share(name: str, value: Any) -> None:
-    """A share of the rows that is less than all of them."""
+def _check_share(name: str, value: Any) -> None:
     at_least(0)(name, value)
-    if value >= 1:
-        raise InputError(
-            f"{name} must be less than 1 (1 would make all weights equal), but is {value!r}."
-        )
+    _rule("be less than 1 (1 would make all weights equal)", lambda share: share < 1)(name, value)
 
 
-def check_number_or_auto(name: str, value: Any) -> None:
-    """``"auto"`` or a number of at least 0."""
+def _check_l1(name: str, value: Any) -> None:
     (one_of("auto") if isinstance(value, str) else at_least(0))(name, value)
 
 
-def check_cv(name: str, value: Any) -> None:
+def _check_verbose(name: str, value: Any) -> None:
+    at_least(0)(name, int(value) if isinstance(value, bool | np.bool_) else value)
+
+
+def _check_cv(name: str, value: Any) -> None:
     """A number of folds, or splits if there are any; the rest is left to scikit-learn."""
     if isinstance(value, Real):
         at_least(2, integer=True)(name, value)
@@ -87,30 +80,17 @@ def check_cv(name: str, value: Any) -> None:
         raise InputError(NO_SPLITS)
 
 
-def check_verbose(name: str, value: Any) -> None:
-    """How much to report: a number of at least 0, or a boolean."""
-    at_least(0)(name, int(value) if isinstance(value, bool | np.bool_) else value)
-
-
-def check_hidden(name: str, value: Any) -> None:
-    """The widths of layers."""
+def _are_widths(value: Any) -> bool:
     listed = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
-    widths: list[Any] = list(value) if listed else []
-    if not widths or not all(isinstance(width, Integral) and int(width) >= 1 for width in widths):
-        raise InputError(
-            f"{name} must name at least one layer by its number of units, an integer of at least "
-            f"1, for example (10, 10), but is {value!r}."
-        )
+    return (
+        listed and len(value) > 0 and all(_is_number(one, Integral) and one >= 1 for one in value)
+    )
 
 
-def check_path(name: str, value: Any) -> None:
-    """Where a file can be written."""
-    if not isinstance(value, str | os.PathLike):
-        raise InputError(f"{name} must be a file path or None, but is {value!r}.")
-    if not Path(value).parent.is_dir():
-        raise InputError(
-            f"{name} {value} cannot be written: there is no folder {Path(value).parent}."
-        )
+def _check_path(name: str, value: Any) -> None:
+    _rule("be a file path or None", lambda path: isinstance(path, str | os.PathLike))(name, value)
+    if not (folder := Path(value).parent).is_dir():
+        raise InputError(f"{name} {value} cannot be written: there is no folder {folder}.")
 
 
 STRENGTHS = ("balance", "reconstruction", "weight_l2", "l2", "weight_sum", "network_l2")
@@ -119,13 +99,13 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys((*STRENGTHS, "tol", "gamma", "adjustment"), at_least(0)),
     **dict.fromkeys(("bias_bound", "network_bound"), optional(at_least(0))),
     **dict.fromkeys(("fit_intercept", "standardize", "guard", "reduced"), one_of(True, False)),
-    "l1": check_number_or_auto,
+    "l1": _check_l1,
     "max_iter": at_least(1, integer=True),
-    "verbose": check_verbose,
+    "verbose": _check_verbose,
     "after": optional(at_least(1, integer=True)),
     "n_folds": at_least(2, integer=True),
-    "cv": check_cv,
-    "min_effective_share": check_share,
+    "cv": _check_cv,
+    "min_effective_share": _check_share,
     "radius": between(0, np.inf),
     "level": between(0, 1),
     "device": one_of("auto", "cpu", "cuda"),
@@ -136,6 +116,6 @@ RULES: dict[str, Rule] = {
     "refit": one_of("auto", False, "weighted"),
     "head": one_of("auto", "features", "embedding"),
     "divergence": one_of("chi2", "cvar", "kl"),
-    "hidden": optional(check_hidden),
-    "checkpoint": optional(check_path),
+    "hidden": optional(_rule("name at least one layer by its width, as (10, 10)", _are_widths)),
+    "checkpoint": optional(_check_path),
 }

@@ -27,12 +27,10 @@ def child_seed(seed: int, *labels: object) -> int:
 
 
 def numpy_generator(seed: int, *labels: object) -> np.random.Generator:
-    """A NumPy generator of its own for the purpose that the labels name."""
     return np.random.default_rng(child_seed(seed, *labels))
 
 
 def torch_generator(seed: int, *labels: object) -> "torch.Generator":
-    """A torch generator (CPU) of its own for the purpose that the labels name."""
     import torch
 
     return torch.Generator().manual_seed(child_seed(seed, *labels))

@@ -60,45 +60,44 @@ def validate(estimator: Any, X: Any, *outcome: Any, **options: Any) -> Any:
         return validate_data(
             estimator, X, *outcome, **{"dtype": np.float64, "order": "C"} | options
         )
-    except OverflowError as error:
-        found = pd.DataFrame(X if hasattr(X, "columns") else np.asarray(X, dtype=object))
-        raise overflow_error(
-            [name for name in found.columns if any(is_too_large(v) for v in found[name])]
-        ) from error
-    except (ValueError, TypeError) as error:
-        columns = {name: np.asarray(X[name]) for name in getattr(X, "columns", ())}
-        dates = [repr(name) for name, column in columns.items() if column.dtype.kind in "mM"]
-        texts = {name: [v for v in c.tolist() if isinstance(v, str)] for name, c in columns.items()}
-        text = [f"{name!r} (e.g. {found[0]!r})" for name, found in texts.items() if found]
-        if dates:
-            raise InputError(
-                f"features must be numbers, but dates were found in {', '.join(dates)}. Replace "
-                "such columns with numbers, for example the days since a fixed date, or leave them "
-                "out."
-            ) from error
-        if "X contains infinity" in str(error) and not text:
-            x = np.asarray(X, dtype=np.float64)
-            row, column = np.argwhere(np.isinf(x))[0].tolist()
-            name = getattr(X, "columns", [f"x{j}" for j in range(x.shape[1])])[column]
-            raise InputError(
-                f"column {str(name)!r} contains infinity (the first in row {row}). Replace it "
-                "by a bound, or leave such rows out."
-            ) from error
-        if not text or "could not convert" not in str(error):
-            raise
-        raise InputError(
+    except (OverflowError, ValueError, TypeError) as error:
+        if advice := _advise(X, error):
+            raise InputError(advice) from error
+        raise
+
+
+def _advise(X: Any, error: Exception) -> str:
+    """What to say about columns that are no numbers of a float; nothing about other errors."""
+    if isinstance(error, OverflowError):
+        cells = pd.DataFrame(X)
+        large = cells.map(lambda v: isinstance(v, int) and abs(v) > sys.float_info.max).any()
+        return str(overflow_error(list(cells.columns[large])))
+    columns = {name: np.asarray(X[name]) for name in getattr(X, "columns", ())}
+    dates = [repr(name) for name, column in columns.items() if column.dtype.kind in "mM"]
+    if dates:
+        return (
+            f"features must be numbers, but dates were found in {', '.join(dates)}. Replace such "
+            "columns with numbers, for example the days since a fixed date, or leave them out."
+        )
+    texts = {name: [v for v in c.tolist() if isinstance(v, str)] for name, c in columns.items()}
+    text = [f"{name!r} (e.g. {found[0]!r})" for name, found in texts.items() if found]
+    if text and "could not convert" in str(error):
+        return (
             f"features must be numbers, but text was found in {', '.join(text)}. Encode such "
             "columns first, for example with stablepred.data.TableEncoder."
-        ) from error
-
-
-def is_too_large(value: Any) -> bool:
-    """Whether a value is an integer that no float can hold."""
-    return isinstance(value, int) and abs(value) > sys.float_info.max
+        )
+    if not text and "X contains infinity" in str(error):
+        x = np.asarray(X, dtype=np.float64)
+        row, column = np.argwhere(np.isinf(x))[0].tolist()
+        name = getattr(X, "columns", [f"x{j}" for j in range(x.shape[1])])[column]
+        return (
+            f"column {str(name)!r} contains infinity (the first in row {row}). Replace it by a "
+            "bound, or leave such rows out."
+        )
+    return ""
 
 
 def overflow_error(names: Sequence[Any]) -> InputError:
-    """The error for columns with such integers."""
     return InputError(
         f"integers too large for a float were found in {', '.join(map(repr, names))}. If they are "
         "codes, turn them into text; else scale the column."
@@ -106,7 +105,6 @@ def overflow_error(names: Sequence[Any]) -> InputError:
 
 
 def check_distinct_names(X: Any) -> None:
-    """Refuse a frame in which names of columns repeat."""
     times = Counter(map(str, getattr(X, "columns", ())))
     if same := sorted(name for name, n in times.items() if n > 1):
         raise InputError(f"names of columns repeat: {', '.join(same)}. Rename them.")
@@ -130,10 +128,8 @@ def check_sample_weight(sample_weight: ArrayLike | None, x: Any) -> FloatArray:
 
 
 def check_size(x: FloatArray, names: list[str]) -> None:
-    """Refuse columns whose squares are infinite, by name."""
     size = np.abs(x).max(axis=0)
-    large = [f"{names[j]!r} ({size[j]:.3g})" for j in np.flatnonzero(size > LARGEST)]
-    if large:
+    if large := [f"{names[j]!r} ({size[j]:.3g})" for j in np.flatnonzero(size > LARGEST)]:
         raise InputError(
             f"absolute values above {LARGEST:g} were found in {', '.join(large)}. Replace them if "
             "they stand for a missing value, or scale the column."
@@ -141,7 +137,6 @@ def check_size(x: FloatArray, names: list[str]) -> None:
 
 
 def check_row_count(n_rows: int) -> None:
-    """Refuse a fit on hardly any rows."""
     if n_rows < 3:
         raise InputError(
             f"only n_samples = {n_rows} rows have a positive sample_weight, but at least 3 are "
@@ -168,7 +163,6 @@ def read_labels(labels: Any, name: str, n_rows: int) -> tuple[NDArray[np.intp], 
 
 
 def check_two_classes(found: NDArray[Any]) -> None:
-    """Refuse an outcome of which there is only one value, or only one left."""
     if len(found) < 2:
         raise InputError(
             f"y must have two classes, but has only one class: {found.tolist()}. "

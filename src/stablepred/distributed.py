@@ -19,8 +19,7 @@ from stablepred._validation import column_names, validate
 from stablepred.core.sharding import Shards, row_shards
 from stablepred.exceptions import InputError, ShardError
 from stablepred.models.balancer import GlobalBalancer
-from stablepred.models.dgbr import DGBRClassifier
-from stablepred.models.dlr import DLRClassifier
+from stablepred.models.dgbr import DGBRClassifier, DLRClassifier
 from stablepred.models.gbr import GBRClassifier
 
 __all__ = ["fit_shard"]
@@ -53,28 +52,22 @@ def fit_shard(
     timeout : float, default=600.0
         Seconds in which the slowest process must do its part of one evaluation.
 
-    Returns
-    -------
-    estimator
-
     Raises
     ------
     InputError
-        On every process, where the estimator is not one of these, a shard has no rows or rows
-        that cannot be used, or the shards differ in their columns or parameters.
+        On every process, where the estimator is not one of these, or the shards hold what cannot
+        be used or differ in their columns or parameters.
     ShardError
         On the processes that are left, when one has failed or does not answer.
     """
-    if not dist.is_available():
-        raise InputError("this build of torch has no torch.distributed, so rows cannot be shared.")
+    limit = timedelta(seconds=timeout)
     if not dist.is_initialized():  # start it from what torchrun has set
         if "RANK" not in os.environ:
             raise InputError(
                 "fit_shard needs several processes. Start the script with 'torchrun "
                 "--nproc-per-node 2 script.py', or call torch.distributed.init_process_group first."
             )
-        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout))
-    limit = timedelta(seconds=timeout)
+        dist.init_process_group("gloo", timeout=limit)
     shards = Shards(dist.new_group(timeout=limit), limit)  # a group of its own for one fit
     try:
         _check_together(shards, estimator, X, y)
@@ -93,23 +86,23 @@ def fit_shard(
 
 def _check_together(shards: Shards, estimator: Any, X: Any, y: Any) -> None:
     """Compare notes; what is wrong on one process is an error on all of them."""
+    note = {"error": "", "parameters": [], "columns": []}
     try:
-        note = {"error": "", **_note(estimator, X, y)}
+        note |= _note(estimator, X, y)
     except ValueError as error:
-        note = {"error": str(error)}
+        note["error"] = str(error)
     notes = shards.exchange(note)
     errors = [other["error"] for other in notes]
     if any(errors):
         each = " ".join(f"rank {k}: {text}" for k, text in enumerate(errors) if text)
         raise InputError(errors[0] if len(set(errors)) == 1 else each)
-    for what in ("parameters", "columns"):
-        for rank, note in enumerate(notes):
-            for here, first in itertools.zip_longest(note[what], notes[0][what]):
-                if here != first:
-                    raise InputError(
-                        f"every shard needs the same {what}, but rank {rank} has {here!r} where "
-                        f"rank 0 has {first!r}."
-                    )
+    for what, (rank, other) in itertools.product(("parameters", "columns"), enumerate(notes)):
+        for here, first in itertools.zip_longest(other[what], notes[0][what]):
+            if here != first:
+                raise InputError(
+                    f"every shard needs the same {what}, but rank {rank} has {here!r} where "
+                    f"rank 0 has {first!r}."
+                )
 
 
 def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
@@ -120,19 +113,15 @@ def _note(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
     check_parameters(estimator)
     wanted = {"order": (1,), "dichotomize": ("mean", None), "checkpoint": (None,)}
     for name, allowed in wanted.items():
-        value = getattr(estimator, name, allowed[0])
-        if value not in allowed:
+        if (value := getattr(estimator, name, allowed[0])) not in allowed:
             listed = " or ".join(map(repr, allowed))
             raise InputError(f"on row shards {name} must be {listed}, but is {value!r}.")
     if not isinstance(getattr(estimator, "cv", 3), Integral):
         raise InputError("on row shards cv must be a number of folds: no process has all rows.")
-    if not (X.shape[0] if hasattr(X, "shape") else len(X)):
-        raise InputError(
-            "the shard has no rows. Start fewer processes, or deal the rows out more evenly."
-        )
     probe = type(estimator)()
-    outcome = () if isinstance(estimator, GlobalBalancer) else (y,)
-    validate(probe, X, *outcome, ensure_min_samples=3)
-    names = column_names(probe, probe.n_features_in_)
+    validate(probe, X, *[y] * hasattr(estimator, "predict"), ensure_min_samples=3)
     given = [f"{k}={v!r}" for k, v in estimator.get_params().items() if k != "random_state"]
-    return {"columns": names, "parameters": [type(estimator).__name__, *given]}
+    return {
+        "columns": column_names(probe, probe.n_features_in_),
+        "parameters": [type(estimator).__name__, *given],
+    }

@@ -18,6 +18,7 @@ from itertools import combinations
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -26,6 +27,7 @@ from stablepred.core.sharding import LOCAL, Local, current_shards
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.intp]
 Pairs = list[tuple[int, int]]
 
 # Most rows that one row may stand for, by its sample weight.
@@ -35,14 +37,12 @@ BLOCK = 4096  # rows that are summed at once
 
 @dataclass(frozen=True)
 class Origin:
-    """The way back to the user's table."""
-
     names: list[str]  # of all columns
-    columns: NDArray[np.intp]  # (p,) which of them the features are
-    index: NDArray[np.intp]  # of the distinct row, for each row that is present
+    columns: IntArray  # (p,) which of them the features are
+    index: IntArray  # of the distinct row, for each row that is present
     present: BoolArray  # (n,) the rows with a positive sample weight
     n_rows: int  # the number of those, in all processes
-    groups: NDArray[np.intp] | None = None  # the variable of each column; None: one column each
+    groups: IntArray | None = None  # the variable of each column; None: one column each
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Sample:
 
     Features are 0/1 or numbers. Several may belong to one variable, as the levels of a category
     do: ``groups`` says which. With balancing of order 2 the products of ``pairs`` of features are
-    further columns. ``shared`` marks the columns that have a variable in common, if any do.
+    further columns.
     """
 
     x: Tensor  # (m, q) the features, then the products
@@ -60,31 +60,40 @@ class Sample:
     copies: Tensor  # (m,) how many rows each stands for
     origin: Origin
     pairs: Pairs
-    shared: Tensor | None = None  # (q, q)
     shards: Local = LOCAL
     environment: Tensor | None = None  # (m,) number of the training environment
     cluster: Tensor | None = None  # (m,) rows with the same number are never held out apart
 
     @property
     def n_features(self) -> int:
-        """How many of the columns are features rather than products."""
         return self.x.shape[1] - len(self.pairs)
 
     @property
     def features(self) -> Tensor:
-        """The features alone: what a head without an encoder sees."""
         return self.x[:, : self.n_features]
 
     @property
+    def every_feature(self) -> Tensor:
+        return torch.ones(self.n_features, dtype=torch.bool, device=self.device)
+
+    @property
     def names(self) -> list[str]:
-        """Names of the features, in the order of the columns."""
         return [self.origin.names[j] for j in self.origin.columns]
 
     @property
-    def groups(self) -> NDArray[np.intp]:
-        """The variable of each feature, in the order of the columns."""
+    def groups(self) -> IntArray:
         groups, columns = self.origin.groups, self.origin.columns
         return columns if groups is None else groups[columns]
+
+    @cached_property
+    def shared(self) -> Tensor | None:
+        """Which columns have a variable in common, (q, q); None if none do."""
+        groups = self.groups.tolist()
+        if not self.pairs and len(set(groups)) == len(groups):
+            return None
+        variables = [{one} for one in groups] + [{groups[a], groups[b]} for a, b in self.pairs]
+        has = np.array([[one in own for one in set(groups)] for own in variables], dtype=float)
+        return torch.as_tensor(has @ has.T > 0, device=self.device)
 
     @cached_property
     def targets(self) -> Tensor:
@@ -94,84 +103,59 @@ class Sample:
 
     @property
     def n_environments(self) -> int:
-        """How many training environments the rows come from."""
         return 1 if self.environment is None else len(torch.unique(self.environment))
 
     @property
     def device(self) -> torch.device:
-        """Where the rows are."""
         return self.x.device
 
     # --- sums over rows ---
 
     def total(self, partial: Any) -> Any:
-        """The sum over all rows, from the sum over the rows of this process."""
         return self.shards.total(partial)
 
     def totals(self, *sums: Any) -> tuple[Any, ...]:
-        """Several such sums, in one message where several processes hold the rows."""
         return self.shards.totals(*sums)
 
     # --- other samples ---
 
     def with_products(self) -> Self:
         """The same rows with the products of all pairs of features that vary (order 2)."""
-        p = self.n_features
         pairs = []
-        for a, b in combinations(range(p), 2):
+        for a, b in combinations(range(self.n_features), 2):
             product = self.x[:, a] * self.x[:, b]
             if product.min() < product.max():
                 pairs.append((a, b))
-        wide = add_products(self.x, pairs)
-        return replace(self, x=wide, pairs=pairs, shared=_share(self.groups, pairs, self.device))
+        return replace(self, x=add_products(self.x, pairs), pairs=pairs)
 
     def take(self, share: Tensor) -> Self:
         """A fold: a share of each row, with the mass scaled to sum to one."""
         rows = share > 0
-        mass = self.mass[rows] * share[rows]
-        mass = mass / self.total(mass.sum())
-        copies = self.copies[rows] * share[rows]
-        environment, cluster = (
-            None if mark is None else mark[rows] for mark in (self.environment, self.cluster)
-        )
-        part = replace(self, x=self.x[rows], y=self.y[rows], mass=mass, copies=copies)
-        return replace(part, environment=environment, cluster=cluster)
+        names = ("x", "y", "mass", "copies", "environment", "cluster")
+        held: dict[str, Any] = {
+            name: given[rows] for name in names if (given := getattr(self, name)) is not None
+        }
+        mass, copies = held["mass"] * share[rows], held["copies"] * share[rows]
+        return replace(self, **held | {"mass": mass / self.total(mass.sum()), "copies": copies})
+
+    def restrict(self, features: BoolArray) -> Self:
+        origin = replace(self.origin, columns=self.origin.columns[features])
+        x = self.features[:, torch.as_tensor(features, device=self.device)]
+        return replace(self, x=x, origin=origin, pairs=[])
 
     def select(self, used: Tensor, v: Tensor) -> Self:
         """Only some of the features, so that fewer rows are distinct; ``v`` is the rows' mass."""
-        features, outcome = self.features[:, used].cpu().numpy(), self.y.cpu().numpy()
-        first, mass, index = group_rows(features, outcome, v.cpu().numpy(), self.shards)
-        copies = np.bincount(index, self.copies.cpu().numpy()).astype(np.float64)
-        number = torch.cumsum(used.long(), 0) - 1
+        part, number = self.restrict(used.cpu().numpy()), torch.cumsum(used.long(), 0) - 1
+        x, y, weight, copies = (a.cpu().numpy() for a in (part.x, self.y, v, self.copies))
+        first, mass, index = group_rows(x, y, weight, self.shards)
+        columns = {"x": x[first], "y": y[first], "mass": mass, "copies": np.bincount(index, copies)}
+        rows: dict[str, Any] = {k: torch.as_tensor(a).to(self.device) for k, a in columns.items()}
         pairs = [(int(number[a]), int(number[b])) for a, b in self.pairs if used[a] and used[b]]
-        origin = replace(self.origin, columns=self.origin.columns[used.cpu().numpy()])
-        groups = self.groups[used.cpu().numpy()]
-        return replace(
-            self,
-            x=add_products(self._tensor(features[first]), pairs),
-            y=self._tensor(outcome[first]),
-            mass=self._tensor(mass),
-            copies=self._tensor(copies),
-            origin=origin,
-            pairs=pairs,
-            shared=_share(groups, pairs, self.device),
-            environment=None,
-            cluster=None,
-        )
-
-    def restrict(self, features: BoolArray) -> Self:
-        """The same rows with only some of the features; without products."""
-        origin = replace(self.origin, columns=self.origin.columns[features])
-        x = self.features[:, torch.as_tensor(features, device=self.device)]
-        shared = _share(self.groups[features], [], self.device)
-        return replace(self, x=x, origin=origin, pairs=[], shared=shared)
+        part = replace(part, **rows, pairs=pairs, environment=None, cluster=None)
+        return replace(part, x=add_products(part.x, pairs))
 
     def against_rest(self, k: int) -> Self:
-        """The same rows with one class of the outcome against the others."""
         return replace(self, y=(self.y == k).double())
-
-    def _tensor(self, values: FloatArray) -> Tensor:
-        return torch.as_tensor(values).to(self.device)
 
     # --- the way back ---
 
@@ -191,11 +175,11 @@ class Sample:
         """The share of each distinct row's mass that belongs to ``rows`` of the user's table."""
         chosen = np.zeros(len(self.origin.present))
         chosen[rows] = 1.0
-        sums = [
+        own, every = (
             np.bincount(self.origin.index, w[self.origin.present], minlength=len(self.y))
             for w in (chosen * weight, weight)
-        ]
-        return torch.as_tensor(sums[0] / sums[1]).to(self.device)
+        )
+        return torch.as_tensor(own / every).to(self.device)
 
 
 def make_sample(
@@ -204,9 +188,9 @@ def make_sample(
     weight: FloatArray,
     names: list[str],
     *,
-    groups: NDArray[np.intp] | None = None,
-    environment: NDArray[np.intp] | None = None,
-    cluster: NDArray[np.intp] | None = None,
+    groups: IntArray | None = None,
+    environment: IntArray | None = None,
+    cluster: IntArray | None = None,
     counted: bool = False,
     device: torch.device | str = "cpu",
 ) -> Sample:
@@ -220,35 +204,21 @@ def make_sample(
     present = weight > 0
     n_rows = int(shards.total(weight.sum() if counted else present.sum()))
     x, y, weight = x[present], y[present], weight[present]
+    given = {"environment": environment, "cluster": cluster}
+    marks = {name: mark[present] for name, mark in given.items() if mark is not None}
     varies = shards.smallest(x.min(axis=0)) != shards.largest(x.max(axis=0))
     active = np.flatnonzero(varies)
     columns = active[_order_columns(x[:, active], y, weight, shards)]
     x = x[:, columns]
-    marks = [mark[present] for mark in (environment, cluster) if mark is not None]
-    rows, mass, index = group_rows(x, y, weight, shards, marks)
-    each = weight if counted else count_rows(weight, shards)
-    copies = np.bincount(index, each).astype(np.float64)
+    rows, mass, index = group_rows(x, y, weight, shards, list(marks.values()))
+    copies = np.bincount(index, weight if counted else count_rows(weight, shards))
     origin = Origin(names, columns, index, present, n_rows, groups)
     x_, y_, mass_, copies_ = (
         torch.as_tensor(np.ascontiguousarray(a), dtype=torch.float64, device=device)
         for a in (x[rows], y[rows], mass, copies)
     )
-    shared = None if groups is None else _share(groups[columns], [], x_.device)
-    marked = [
-        None if mark is None else torch.as_tensor(mark[present][rows], device=device)
-        for mark in (environment, cluster)
-    ]
-    return Sample(x_, y_, mass_, copies_, origin, [], shared, shards, *marked)
-
-
-def _share(groups: NDArray[np.intp], pairs: Pairs, device: torch.device) -> Tensor | None:
-    """Which columns, features and then products, have a variable in common; None if none do."""
-    single, first = len(set(groups.tolist())) == len(groups), np.asarray(groups)
-    if single and not pairs:
-        return None
-    variables = [{int(one)} for one in first] + [{int(first[a]), int(first[b])} for a, b in pairs]
-    has = np.array([[one in own for one in set(first.tolist())] for own in variables], dtype=int)
-    return torch.as_tensor(has @ has.T > 0, device=device)
+    held = {name: torch.as_tensor(mark[rows], device=device) for name, mark in marks.items()}
+    return Sample(x_, y_, mass_, copies_, origin, [], shards, **held)
 
 
 def count_rows(weight: FloatArray, shards: Local = LOCAL) -> FloatArray:
@@ -278,67 +248,48 @@ def group_rows(
     y: FloatArray,
     weight: FloatArray,
     shards: Local = LOCAL,
-    marks: Sequence[NDArray[np.intp]] = (),
-) -> tuple[NDArray[np.intp], FloatArray, NDArray[np.intp]]:
+    marks: Sequence[IntArray] = (),
+) -> tuple[IntArray, FloatArray, IntArray]:
     """The distinct rows of ``x``, ``y`` and ``marks``: first index, mass, and each row's group.
+
+    Rows of 0/1 are in lexicographic order, those of numbers in that of a random combination of
+    their columns. Unlike a hash it hardly changes with the last digits, so that the same numbers in
+    single precision give the same folds.
 
     Sums of scaled weights differ in their last bits, and an iterative fit amplifies such
     differences. Relative to the largest, and rounded to 40 bits, sums do not depend on the scale.
     """
     keys = np.column_stack([y + 0.0, *marks])
-    outcome = keys.astype(">f8", order="C").view(np.uint8)  # its bytes: 0 before 1
-    if not shards.largest(float(((x != 0) & (x != 1)).any())):
+    are_bits = not shards.largest(float(((x != 0) & (x != 1)).any()))
+    if are_bits:
         packed = np.packbits(x != 0, axis=1)
-        bits = np.hstack([np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))), outcome])
-        first, index = _group_by_content(bits)
+        padded = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8)))
+        content = np.ascontiguousarray(padded).view(">u8")
     else:
-        bits = np.hstack([(x + 0.0).astype(">f8", order="C").view(np.uint8), outcome])
-        first, index = _group_by_hash(bits)
-        order = np.argsort(_project(np.hstack([x[first], keys[first]])), kind="stable")
-        first, index = first[order], np.argsort(order)[index]
-    total = np.bincount(index, weight).astype(np.float64)
-    everywhere = shards.add_counts(bits[first], total)
-    mantissa, exponent = np.frexp(everywhere / shards.largest(everywhere.max()))
-    rounded = np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)
-    count = rounded * (total / everywhere)
-    return first, count / shards.total(count.sum()), index
+        content = (x + 0.0).view(np.uint64)
+    words = np.hstack([content, keys.view(np.uint64)]).astype(np.uint64)  # of outcomes: 0 before 1
+    first, index = _find_distinct(words)
+    if are_bits:
+        order = np.lexsort(words[first].T[::-1])
+    else:
+        rng, position = np.random.default_rng(0), np.zeros(len(first))
+        for column in np.hstack([x[first], keys[first]]).T:  # no rounding depends on other rows
+            position += rng.normal() * column
+        order = np.argsort(position, kind="stable")
+    first, index = first[order], np.argsort(order)[index]
+    total = np.bincount(index, weight)
+    mantissa, exponent = np.frexp(total / shards.largest(total.max()))
+    mass = np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)
+    return first, mass / shards.total(mass.sum()), index
 
 
-def _group_by_hash(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Distinct rows of bytes, by a hash of their content: first index, each row's group."""
-    words = np.ascontiguousarray(rows).view(np.uint64)
-    odd = np.random.default_rng(0).integers(0, 2**63, size=(2, words.shape[1]), dtype=np.uint64)
-    hashes = np.zeros(len(words), dtype=np.uint64)
-    for column, (times, plus) in zip(words.T, odd.T, strict=True):
-        mixed = (column ^ plus) * (np.uint64(2) * times + np.uint64(1))
-        hashes = (hashes ^ (mixed ^ (mixed >> np.uint64(29)))) * np.uint64(0x9E3779B97F4A7C15)
+def _find_distinct(rows: NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    by_column = pd.DataFrame(np.asfortranarray(rows))
+    hashes = pd.util.hash_pandas_object(by_column, index=False).to_numpy()
     _, first, index = np.unique(hashes, return_index=True, return_inverse=True)
-    if (words[first[index]] != words).any():  # two rows with one hash: sort the rows themselves
-        return _group_by_content(rows)
-    return first, index
-
-
-def _project(rows: FloatArray) -> FloatArray:
-    """A random combination of the columns, by which rows of numbers are ordered.
-
-    Unlike a hash it hardly changes with the last digits, so that the same numbers in single
-    precision give the same folds.
-    """
-    rng, position = np.random.default_rng(0), np.zeros(len(rows))
-    for column in rows.T:  # one by one: no rounding depends on the other rows
-        position += rng.normal() * column
-    return position
-
-
-def _group_by_content(rows: NDArray[np.uint8]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Distinct rows of bytes, a multiple of eight, in lexicographic order: as above."""
-    words = np.ascontiguousarray(rows).view(">u8").astype(np.uint64)
-    order = np.lexsort(words.T[::-1])
-    ordered = words[order]
-    new = np.concatenate([[True], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    index = np.empty(len(words), dtype=np.intp)
-    index[order] = np.cumsum(new) - 1
-    return order[new], index
+    if (rows[first[index]] != rows).any():  # two rows with one hash
+        _, first, index = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, index.reshape(-1)
 
 
 def sum_exactly(values: FloatArray, times: FloatArray | None = None) -> FloatArray:
@@ -352,9 +303,7 @@ def sum_exactly(values: FloatArray, times: FloatArray | None = None) -> FloatArr
         for rows in (slice(start, start + BLOCK) for start in range(0, len(values), BLOCK)):
             yield values[rows] if times is None else times[rows] * values[rows]
 
-    largest = np.zeros(values.shape[1:])
-    for part in blocks():
-        np.maximum(largest, np.abs(part).max(axis=0), out=largest)
+    largest = np.max([np.abs(part).max(axis=0) for part in blocks()], axis=0)
     shift = np.minimum(30 - np.frexp(largest)[1], 1000)
     high, low = np.zeros((2, *largest.shape), dtype=np.int64)
     for part in blocks():

@@ -93,7 +93,7 @@ def test_names_are_kept():
 
 
 def test_an_unknown_strategy_is_refused():
-    with pytest.raises(InputError, match=r"'mean', 'median', not 'mode'"):
+    with pytest.raises(InputError, match=r"'mean', 'median', but is 'mode'"):
         Dichotomizer(strategy="mode").fit([[0.0], [1.0]])
 
 

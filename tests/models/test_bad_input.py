@@ -633,14 +633,3 @@ def test_warnings_point_at_the_line_that_called_fit(table):
     with pytest.warns(ConstantFeatureWarning) as caught:
         clone(ALL["GBR"]).fit(table.X.assign(f4=1.0), table.y)
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("name", ["GlobalBalancer", "GBR", "DGBR", "StableClassifier"])
-def test_where_the_gpu_has_too_little_memory_it_is_said(name, table, monkeypatch):
-    def out_of_memory(*args, **kwargs):
-        raise torch.cuda.OutOfMemoryError("out of memory")
-
-    monkeypatch.setattr("stablepred.core.row_weights.RowWeights.lower", out_of_memory)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (2**29, 2**33))
-    with pytest.raises(InputError, match=r"GPU has \(0\.5 of 8\.0 GiB free\).*device='cpu'"):
-        clone(ALL[name]).fit(table.x, table.y)

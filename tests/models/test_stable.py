@@ -85,7 +85,7 @@ def test_any_classifier_will_do_and_the_model_can_be_cloned(train):
     ("model", "message"),
     [
         (StableClassifier(SVC()), "SVC has no predict_proba.*CalibratedClassifierCV"),
-        (StableRegressor(LogisticRegression()), "LogisticRegression is not a regressor"),
+        (StableRegressor(LogisticRegression()), "LogisticRegression is a classifier; use StableC"),
         (StableClassifier(LinearRegression()), "LinearRegression is a regressor; use Stable"),
         (StableClassifier("lr"), "estimator must be an estimator or None, but is 'lr'"),
         (StableClassifier(evidence="tea leaves"), "evidence must be 'auto' or.*'tea leaves'"),

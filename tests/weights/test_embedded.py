@@ -217,57 +217,6 @@ def test_treatments_taken_a_few_at_a_time_give_the_loss_of_all_at_once(monkeypat
         torch.testing.assert_close(gradient, slopes, rtol=1e-12, atol=1e-14)
 
 
-class SmallMemory:
-    """An encoder on a device that has room for so many rows with a column removed at once."""
-
-    def __init__(self, monkeypatch, owner, name, room):
-        self.encode, self.room, self.sizes = getattr(owner, name), room, []
-        monkeypatch.setattr(owner, name, self)
-
-    def __call__(self, before, *layers):
-        if len(before) > self.room:
-            raise torch.cuda.OutOfMemoryError("out of memory")
-        self.sizes.append(len(before))
-        return self.encode(before, *layers)
-
-
-def test_where_memory_ends_smaller_chunks_give_the_same_loss(monkeypatch):
-    x, v = random_rows(60, 6, seed=6)
-    network = random_network(6, (4, 3))
-    balance = FixedEncoder(network.encoder, x, None, keep_at_most=0)
-    expected = balance(v)
-    monkeypatch.setattr(embedded, "SMALLEST_CHUNK", 8)
-    memory = SmallMemory(monkeypatch, balance, "_encode", room=20)
-    torch.testing.assert_close(balance(v), expected, rtol=1e-12, atol=1e-14)
-    assert 8 < max(memory.sizes) <= 20
-    assert sum(memory.sizes) == int(x.sum())
-
-
-def test_embeddings_that_do_not_fit_are_not_kept(monkeypatch):
-    x, v = random_rows(60, 6, seed=6)
-    network = random_network(6, (4, 3))
-    expected = FixedEncoder(network.encoder, x, None)(v)
-    make = FixedEncoder._make
-
-    def make_at_most_two(balance, part):
-        if part.stop - part.start > 2:
-            raise torch.cuda.OutOfMemoryError("out of memory")
-        return make(balance, part)
-
-    monkeypatch.setattr(FixedEncoder, "_make", make_at_most_two)
-    monkeypatch.setitem(embedded.TOGETHER, "cpu", 200)
-    made = FixedEncoder(network.encoder, x, None)
-    torch.testing.assert_close(made(v), expected, rtol=1e-12, atol=1e-14)
-
-
-def test_where_not_even_small_chunks_fit_an_error_is_raised(monkeypatch):
-    x, v = random_rows(2000, 6, seed=6)
-    network = random_network(6, (4, 3))
-    SmallMemory(monkeypatch, embedded, "encode_from", room=500)
-    with pytest.raises(torch.cuda.OutOfMemoryError):
-        embedded_loss(network.encoder, x, v)
-
-
 # --- gradients ---
 
 

@@ -54,13 +54,12 @@ def algorithm1(
         # W: balance and penalties, weighted losses and reconstruction errors.
         losses = row_losses_and_errors(sample, solution.head, network, settings.outcome)
         weights.lower(loss_of_weights(sample, settings.strengths, l_bal.loss, *losses))
+        solution.w = weights.w
         # beta: a weighted elastic-net regression on phi(X).
-        phi = embed(sample, network)
-        solution.head = fit_weighted_head(sample, weights.w, phi, settings, solution.head)
+        update_head(sample, solution, settings)
         # theta: everything that depends on the embedding.
-        if network is not None and theta is not None:
-            deep = cast(DeepBalance, balance)
-            theta.lower(loss_of_network(sample, weights.w, solution.head, network, deep, settings))
+        if theta is not None:
+            theta.lower(loss_of_network(sample, solution, cast(DeepBalance, balance), settings))
             l_bal.renew()
         return solution.record(terms(), settings.strengths)
 
@@ -72,8 +71,6 @@ def algorithm1(
 
 
 class _PreparedBalance:
-    """L_Bal at the current network; renew it whenever the network has changed or was restored."""
-
     def __init__(self, balance: Balance, sample: Sample, network: AutoEncoder | None) -> None:
         self._prepare = partial(balance.prepare, sample, network)
         self.renew()
@@ -89,37 +86,31 @@ class _PreparedBalance:
 
 
 def embed(sample: Sample, network: AutoEncoder | None) -> Tensor:
-    """phi(X): the embedding, or the features themselves."""
     return sample.features if network is None else network.encode(sample.x)
 
 
-def fit_weighted_head(
-    sample: Sample, w: Tensor, phi: Tensor, settings: Settings, start: Head
-) -> Head:
-    """The update of beta."""
-    return fit_head(
+def update_head(sample: Sample, solution: Solution, settings: Settings) -> None:
+    strengths = settings.strengths
+    solution.head = fit_head(
         sample,
-        phi.detach(),
-        sample.mass * w,
-        l2=settings.strengths.l2,
-        l1=settings.strengths.l1,
+        embed(sample, solution.network).detach(),
+        sample.mass * solution.w,
+        l2=strengths.l2,
+        l1=strengths.l1,
         fit_intercept=settings.fit_intercept,
         outcome=settings.outcome,
-        start=start,
+        start=solution.head,
     )
 
 
 def loss_of_network(
-    sample: Sample,
-    w: Tensor,
-    head: Head,
-    network: AutoEncoder,
-    balance: DeepBalance,
-    settings: Settings,
+    sample: Sample, solution: Solution, balance: DeepBalance, settings: Settings
 ) -> Evaluate:
-    """L_mix as a function of theta alone, with its gradient."""
-    strengths, n_encoder = settings.strengths, 2 * len(network.encoder)
-    network_loss = NetworkLoss(sample, w, strengths, settings.outcome)
+    """L_mix as a function of theta alone."""
+    w, head, network = solution.w, solution.head, solution.network
+    assert network is not None
+    n_encoder, strength = 2 * len(network.encoder), settings.strengths.balance
+    network_loss = NetworkLoss(sample, w, settings.strengths, settings.outcome)
 
     def balance_of(encoder: Sequence[Tensor]) -> Tensor:
         everywhere = sample.shards.in_every_shard(encoder)
@@ -128,11 +119,11 @@ def loss_of_network(
 
     def evaluate() -> tuple[Tensor, list[Tensor]]:
         loss, (*gradients, _, _) = network_loss(network, head)
-        if strengths.balance > 0:
+        if strength > 0:
             value, slopes = value_and_gradients(balance_of, network.parameters()[:n_encoder])
-            loss += strengths.balance * value
-            for gradient, slope in zip(gradients[:n_encoder], slopes, strict=True):
-                gradient += strengths.balance * slope
+            loss += strength * value
+            for gradient, slope in zip(gradients, slopes, strict=False):
+                gradient += strength * slope
         return loss, gradients
 
     return evaluate

@@ -59,31 +59,24 @@ def strong_wolfe(at: Callable[[float], Trial], start: Trial, step: float) -> Tri
                 high = low
             low, last = trial, low
         if high is None:  # the function still falls
-            step = _clip(_cubic_minimum(last, low), 1.1 * low.step, 10 * low.step)
+            step = _cubic_minimum(last, low, 1.1 * low.step, 10 * low.step)
             continue
         left, right = sorted((low.step, high.step))
         if right - left <= 1e-9 * right:
             break
         margin = 0.1 * (right - left)
-        step = _clip(_cubic_minimum(low, high), left + margin, right - margin)
+        step = _cubic_minimum(low, high, left + margin, right - margin)
     return low
 
 
-def _cubic_minimum(a: Trial, b: Trial) -> float:
-    """Where the cubic through two points with these slopes is lowest; NaN where it is not."""
+def _cubic_minimum(a: Trial, b: Trial, least: float, most: float) -> float:
     curvature = a.slope + b.slope - 3 * (a.value - b.value) / (a.step - b.step)
     square = curvature * curvature - a.slope * b.slope
-    if not 0 <= square < math.inf:
-        return math.nan
-    root = math.copysign(math.sqrt(square), b.step - a.step)
-    below = b.slope - a.slope + 2 * root
-    if below == 0:
-        return math.nan
-    return b.step - (b.step - a.step) * (b.slope + root - curvature) / below
-
-
-def _clip(step: float, least: float, most: float) -> float:
-    """The step within its bounds; where it is not known, the middle."""
+    step = math.nan
+    if 0 <= square < math.inf:
+        root = math.copysign(math.sqrt(square), b.step - a.step)
+        if below := b.slope - a.slope + 2 * root:
+            step = b.step - (b.step - a.step) * (b.slope + root - curvature) / below
     return (least + most) / 2 if math.isnan(step) else min(max(step, least), most)
 
 
@@ -124,7 +117,6 @@ class Memory:
         return direction, float(products[0] @ coefficients)
 
     def state(self) -> State:
-        """The pairs and their inner products."""
         used = 1 + 2 * len(self._slots)
         return {
             "basis": self._basis[:used],
@@ -133,7 +125,6 @@ class Memory:
         }
 
     def restore(self, state: State) -> None:
-        """Remember what was remembered when ``state`` was taken."""
         used = len(state["basis"])
         self._basis[:used] = state["basis"]
         self._products[:used, :used] = state["products"].numpy()
@@ -207,7 +198,6 @@ class Block:
         self._here = None
 
     def _along(self, evaluate: Evaluate, start: Trial, direction: Tensor) -> Trial:
-        """Move along a direction to a lower point, or stay."""
         origin = self._point.clone()
 
         def at(step: float) -> Trial:
@@ -232,11 +222,9 @@ class Block:
         return Trial(step, float(value), slope, gradient)
 
     def state(self) -> State:
-        """Everything that the next call of ``lower`` depends on."""
         return {"variables": self.variables, "memory": self._memory.state()}
 
     def restore(self, state: State) -> None:
-        """Stand where a block of the same variables stood when ``state`` was taken."""
         for variable, value in zip(self.variables, state["variables"], strict=True):
             if variable.shape != value.shape:
                 raise ValueError(f"a variable of shape {tuple(variable.shape)} was expected")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from stablepred.core.algorithm1 import embed, fit_weighted_head
+from stablepred.core.algorithm1 import update_head
 from stablepred.core.descent import Block
 from stablepred.core.head import zero_head
 from stablepred.core.loop import Settings, Solution, repeat
@@ -31,11 +31,9 @@ class FrozenWeights:
         Iterations of the weights; None takes half of ``max_iter``.
     reduced : bool, default=False
         Whether to fit RFWDGBR.
-    bias_bound : float or None, default=None
-        Bound on ||b^(k)||_2 of each layer of the encoder.
-    network_bound : float or None, default=None
-        Bound on ||A^(k)||_F^2 with ``reduced``; None takes each layer's own value at the moment
-        the weights are fixed.
+    bias_bound, network_bound : float or None, default=None
+        Bounds on ||b^(k)||_2 of each layer of the encoder and, with ``reduced``, on ||A^(k)||_F^2;
+        for the latter, None takes each layer's own value at the moment the weights are fixed.
     """
 
     after: int | None = None
@@ -73,11 +71,11 @@ def fit_under_fixed_weights(
         return free.rebuild(parameters).bound(matrix_bounds, frozen.bias_bound)
 
     network = bound_all(free.parameters())
-    phi = embed(sample, network)
-    result = replace(solution, w=w, network=network)
     # That the weights were stopped by then is the plan, not a failure to converge.
-    result.unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
-    result.head = fit_weighted_head(sample, w, phi, settings, zero_head(phi))
+    unfinished = [stage for stage in solution.unfinished if stage == "encoder"]
+    head = zero_head(network.encode(sample.x))
+    result = replace(solution, w=w, network=network, head=head, unfinished=unfinished)
+    update_head(sample, result, settings)
 
     def evaluate() -> tuple[Tensor, Sequence[Tensor]]:
         loss, (*gradients, _, _) = network_loss(bound_all(free.parameters()), result.head)
@@ -90,13 +88,12 @@ def fit_under_fixed_weights(
 
     def update() -> float:
         block.lower(evaluate)
-        network = bound_all(free.parameters())
-        phi = embed(sample, network)
-        result.head = fit_weighted_head(sample, w, phi, settings, result.head)
+        result.network = network = bound_all(free.parameters())
+        update_head(sample, result, settings)
         imbalance = balance.of_network(sample, w, network)
         terms = all_terms(sample, w, result.head, network, imbalance, settings.outcome)
         return result.record(terms, strengths)
 
     repeat("fixed weights", update, result, settings, [block])
-    result.network = bound_all(free.parameters())
+    result.network = bound_all(free.parameters())  # also where it was restored
     return result

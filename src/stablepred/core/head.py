@@ -24,15 +24,9 @@ from stablepred.sample import Sample
 
 @dataclass(frozen=True)
 class Head:
-    """A fitted head: ``scores = z @ beta + intercept``."""
-
     beta: Tensor  # (d,)
     intercept: Tensor  # ()
     converged: bool = True
-
-    def to(self, device: torch.device | str) -> "Head":
-        """The same head on another device."""
-        return Head(self.beta.to(device), self.intercept.to(device), self.converged)
 
     def scores(self, z: Tensor) -> Tensor:
         """Scores of the rows of ``z``: (n,). For a 0/1 outcome they are log-odds."""
@@ -40,7 +34,6 @@ class Head:
 
 
 def zero_head(z: Tensor) -> Head:
-    """The head that predicts one half everywhere."""
     return Head(z.new_zeros(z.shape[1]), z.new_zeros(()))
 
 
@@ -57,14 +50,42 @@ class HeadProblem:
     outcome: Outcome = BINARY
 
     def scores(self, head: Head) -> Tensor:
-        """Z beta + b of every row: (n,)."""
         return head.beta @ self.z + head.intercept
 
     def value(self, head: Head) -> Tensor:
-        """L_Pre + lambda_4 ||beta||^2 + lambda_5 ||beta||_1."""
         penalty = self.l2 * (head.beta @ head.beta) + self.l1 * head.beta.abs().sum()
         losses = self.outcome.losses(self.scores(head), self.sample.y)
         return self.sample.total(self.v @ losses) + penalty
+
+    def newton_proposal(self, head: Head, bounded: bool) -> Head:
+        """Minimiser of the quadratic expansion of the loss (or of its bound) plus the penalties."""
+        scores, y = self.scores(head), self.sample.y
+        exact = self.outcome.curvature(scores, y).clamp_min(1e-10)
+        curvature = self.v * (self.outcome.bound if bounded else exact)  # (n,)
+        residual = -self.v * self.outcome.slopes(scores, y)  # (n,) minus the gradient in the scores
+        sums = curvature.sum(), self.z @ curvature, residual.sum()
+        weight, first, misses = self.sample.totals(*sums)
+        # With the intercept profiled out, the expansion is 1/2 beta'H beta - q'beta.
+        centre, shift = first / weight * self.fit_intercept, misses / weight * self.fit_intercept
+        centred = self.z - centre[:, None]
+        hessian, slope = self.sample.totals(
+            (centred * curvature) @ centred.T,  # (d, d)
+            centred @ (residual - curvature * shift),  # (d,)
+        )
+        target = hessian @ head.beta + slope
+        beta = _small_elastic_net(hessian, target, self.l2, self.l1, head.beta)
+        return Head(beta, head.intercept + shift - centre @ (beta - head.beta))
+
+    def line_search(self, old: Head, new: Head, best: Tensor) -> tuple[Head, Tensor, float]:
+        """The longest halved step from ``old`` towards ``new`` that lowers the objective."""
+        step, trial = 1.0, new  # at a full step the zeros of the proposal stay exact zeros
+        while step > 1e-8:
+            if (value := self.value(trial)) <= best:
+                return trial, value, step
+            step /= 2
+            beta = old.beta + step * (new.beta - old.beta)
+            trial = Head(beta, old.intercept + step * (new.intercept - old.intercept))
+        return old, best, 0.0
 
 
 def fit_head(
@@ -88,8 +109,8 @@ def fit_head(
     for _ in range(max_iter):
         value = best
         for bounded in (False, True):
-            proposal = _newton_proposal(problem, head, bounded)
-            trial, lower, step = _line_search(problem, head, proposal, best)
+            proposal = problem.newton_proposal(head, bounded)
+            trial, lower, step = problem.line_search(head, proposal, best)
             if lower <= value:
                 chosen, value = trial, lower
             if step > 0.1:
@@ -102,29 +123,6 @@ def fit_head(
             return Head(head.beta, head.intercept, converged=not certain)
         best = value
     return Head(head.beta, head.intercept, converged=False)
-
-
-def _newton_proposal(problem: HeadProblem, head: Head, bounded: bool) -> Head:
-    """Minimiser of the quadratic expansion of the loss (or of its bound) plus the penalties."""
-    z, y, v, outcome = problem.z, problem.sample.y, problem.v, problem.outcome
-    scores = problem.scores(head)
-    bound = outcome.bound if bounded else outcome.curvature(scores, y).clamp_min(1e-10)
-    curvature = v * bound  # (n,)
-    residual = -v * outcome.slopes(scores, y)  # (n,) minus the gradient in the scores
-    weight, first, misses = problem.sample.totals(curvature.sum(), z @ curvature, residual.sum())
-    centre = first / weight if problem.fit_intercept else torch.zeros_like(head.beta)
-    # With the intercept profiled out, the expansion is 1/2 beta'H beta - q'beta.
-    shift = misses / weight if problem.fit_intercept else residual.new_zeros(())
-    centred = z - centre[:, None]
-    hessian, slope = problem.sample.totals(
-        (centred * curvature) @ centred.T,  # (d, d)
-        centred @ (residual - curvature * shift),  # (d,)
-    )
-    target = hessian @ head.beta + slope
-    beta = _small_elastic_net(hessian, target, problem.l2, problem.l1, head.beta)
-    if not problem.fit_intercept:
-        return Head(beta, head.intercept)
-    return Head(beta, head.intercept + shift - centre @ (beta - head.beta))
 
 
 def _small_elastic_net(
@@ -155,17 +153,3 @@ def _small_elastic_net(
             check_input=False,
         )
     return torch.as_tensor(coefficients[:, 0], dtype=start.dtype, device=start.device)
-
-
-def _line_search(
-    problem: HeadProblem, old: Head, new: Head, best: Tensor
-) -> tuple[Head, Tensor, float]:
-    """The longest halved step from ``old`` towards ``new`` that lowers the objective."""
-    step, trial = 1.0, new  # at a full step the zeros of the proposal stay exact zeros
-    while step > 1e-8:
-        if (value := problem.value(trial)) <= best:
-            return trial, value, step
-        step /= 2
-        beta = old.beta + step * (new.beta - old.beta)
-        trial = Head(beta, old.intercept + step * (new.intercept - old.intercept))
-    return old, best, 0.0

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from stablepred.core.head import Head
 from stablepred.core.networks import AutoEncoder
-from stablepred.core.objective import TERMS, Strengths, Terms, weighted_sum
+from stablepred.core.objective import TERMS, Strengths, weighted_sum
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
 
@@ -18,22 +18,19 @@ State = dict[str, Any]  # lists and dicts of tensors, numbers, booleans and None
 
 
 class Checkpoint:
-    """Keeps nothing. Each loop of a fit calls ``begin``, ``keep`` after iterations, and ``end``."""
+    """Keeps nothing. Each loop of a fit calls ``begin``, ``keep`` after iterations, and ``end``.
 
-    def begin(self, stage: str, restore: Callable[[State], None]) -> None:
-        """Hand the state that an earlier run left of this loop, if it did, to ``restore``."""
+    ``begin`` hands the state that an earlier run left of this loop, if it did, to ``restore``; at
+    the ``end`` the state is the loop's result.
+    """
 
-    def keep(self, state: Callable[[], State]) -> None:
-        """An iteration is done."""
-
-    def end(self, state: Callable[[], State]) -> None:
-        """The loop is done; its state is its result."""
+    def begin(self, stage: str, restore: Callable[[State], None]) -> None: ...
+    def keep(self, state: Callable[[], State]) -> None: ...
+    def end(self, state: Callable[[], State]) -> None: ...
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to solve: strengths, guards and stopping."""
-
     strengths: Strengths
     fit_intercept: bool = True
     least_share: float = 0.0
@@ -46,8 +43,6 @@ class Settings:
 
 @dataclass
 class Solution:
-    """Where a solver stands, and how it got there."""
-
     w: Tensor  # (m,)
     head: Head
     network: AutoEncoder | None = None
@@ -57,8 +52,7 @@ class Solution:
     unfinished: list[str] = field(default_factory=list)  # stages stopped by max_iter
     floored: bool = False  # the effective sample size met its floor
 
-    def record(self, terms: Terms, strengths: Strengths) -> float:
-        """Append one line to the history and return the total."""
+    def record(self, terms: dict[str, Tensor], strengths: Strengths) -> float:
         total = float(weighted_sum(terms, strengths))
         for name in TERMS:
             self.history[name].append(float(terms[name]) if name in terms else 0.0)
@@ -67,8 +61,6 @@ class Solution:
 
 
 class Part(Protocol):
-    """Variables that a loop changes."""
-
     def state(self) -> State: ...
     def restore(self, state: State) -> None: ...
 
@@ -100,8 +92,8 @@ def repeat(
 
     def restore(state: State) -> None:
         at.update((name, state[name]) for name in at)
-        beta, intercept, converged = state["head"]
-        solution.head = Head(beta, intercept, converged).to(solution.head.beta.device)
+        (beta, intercept, converged), device = state["head"], solution.head.beta.device
+        solution.head = Head(beta.to(device), intercept.to(device), converged)
         lines = state["history"].tolist()
         for values, own in zip(solution.history.values(), lines, strict=True):
             values[first_line:] = own

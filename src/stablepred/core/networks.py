@@ -18,8 +18,6 @@ Layer = tuple[Tensor, Tensor]  # A (d_out, d_in), b (d_out,)
 
 @dataclass(eq=False)
 class AutoEncoder:
-    """Encoder and decoder as plain lists of layers."""
-
     encoder: list[Layer]
     decoder: list[Layer]
 
@@ -31,8 +29,6 @@ class AutoEncoder:
         generator: torch.Generator,
         device: torch.device | str = "cpu",
     ) -> "AutoEncoder":
-        """A network with layers of the widths ``hidden`` and N(0, 1) matrices, zero biases."""
-
         def start(width_in: int, width_out: int) -> Layer:
             weight = torch.randn(width_out, width_in, generator=generator, dtype=torch.float64)
             return weight.to(device), torch.zeros(width_out, dtype=torch.float64, device=device)
@@ -42,15 +38,12 @@ class AutoEncoder:
         return cls(encoder, [start(*ends) for ends in pairwise(widths[::-1])])
 
     def encode(self, x: Tensor) -> Tensor:
-        """phi(x): (n, p) -> (n, d)."""
         return apply_layers(x, self.encoder)
 
     def decode(self, phi: Tensor) -> Tensor:
-        """Reconstruction of x from its embedding: (n, d) -> (n, p)."""
         return apply_layers(phi, self.decoder)
 
     def parameters(self) -> list[Tensor]:
-        """All matrices and biases, encoder first."""
         return [tensor for layer in [*self.encoder, *self.decoder] for tensor in layer]
 
     def rebuild(self, parameters: Sequence[Tensor]) -> "AutoEncoder":
@@ -60,7 +53,6 @@ class AutoEncoder:
         return AutoEncoder(layers[:depth], layers[depth:])
 
     def copy(self) -> "AutoEncoder":
-        """A network with the same values in tensors of its own."""
         return self.rebuild([tensor.clone() for tensor in self.parameters()])
 
     def widen(self, inputs: Tensor) -> "AutoEncoder":
@@ -74,12 +66,10 @@ class AutoEncoder:
         return AutoEncoder([(wide, bias), *encoder], [*decoder, (rows, offsets)])
 
     def narrow(self, inputs: Tensor) -> "AutoEncoder":
-        """The reverse of ``widen``: the network of some of its inputs."""
         (first, bias), *encoder = self.encoder
         *decoder, (last, offset) = self.decoder
-        return AutoEncoder(
-            [(first[:, inputs], bias), *encoder], [*decoder, (last[inputs], offset[inputs])]
-        )
+        narrow, last_layer = (first[:, inputs], bias), (last[inputs], offset[inputs])
+        return AutoEncoder([narrow, *encoder], [*decoder, last_layer])
 
     def bound(
         self, matrix_bounds: Sequence[float] | None, bias_bound: float | None
@@ -95,7 +85,6 @@ class AutoEncoder:
 
 
 def apply_layers(x: Tensor, layers: list[Layer]) -> Tensor:
-    """Sigmoid layers one after the other: (n, d_in) -> (n, d_out)."""
     weight, bias = layers[0]
     return encode_from(x @ weight.T + bias, layers[1:])
 

@@ -26,13 +26,10 @@ from stablepred.sample import Sample
 
 # A loss of the total row weights v, with its gradient in them.
 ValueAndGradient = Callable[[Tensor], tuple[Tensor, Tensor]]
-Terms = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
 class Strengths:
-    """The lambdas, by the name of the term they multiply."""
-
     balance: float = 0.0
     reconstruction: float = 0.0
     weight_l2: float = 0.0
@@ -112,7 +109,7 @@ def all_terms(
     network: AutoEncoder | None,
     balance: Tensor,
     outcome: Outcome = BINARY,
-) -> Terms:
+) -> dict[str, Tensor]:
     """Every term of L_mix by name, before it is multiplied by its strength; L_Bal is given."""
     losses, errors = row_losses_and_errors(sample, head, network, outcome)
     of_weights = terms_of_weights(sample, w, losses, errors).items()
@@ -141,7 +138,6 @@ class NetworkLoss:
 
     @torch.no_grad()
     def __call__(self, network: AutoEncoder, head: Head) -> tuple[Tensor, list[Tensor]]:
-        """The loss, and its gradients in the network's parameters, beta and the intercept."""
         # Every process takes its share of the penalties, so everything is a sum over processes.
         n_shards, y = self.sample.shards.size, self.sample.y
         l2, network_l2 = self.strengths.l2 / n_shards, self.strengths.network_l2 / n_shards

@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import torch
@@ -53,12 +53,9 @@ def room_to_keep(device: torch.device) -> int:
 
 def _free_memory() -> int:
     """Free bytes of this machine, or of its container where that has less; 0 if nobody knows."""
-    try:
+    free = 0
+    with suppress(AttributeError, OSError, ValueError):  # no container, or one without a limit
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError):
-        return 0
-    try:
         most = int((CONTAINER / "memory.max").read_text())
-        return min(free, most - int((CONTAINER / "memory.current").read_text()))
-    except (OSError, ValueError):  # no container, or one without a limit
-        return free
+        free = min(free, most - int((CONTAINER / "memory.current").read_text()))
+    return free

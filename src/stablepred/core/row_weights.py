@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from stablepred.core.descent import Block, Evaluate
+from stablepred.core.descent import Block
 from stablepred.core.loop import State
 from stablepred.core.objective import ValueAndGradient
 from stablepred.sample import Sample
@@ -23,21 +23,16 @@ class RowWeights:
 
     @property
     def w(self) -> Tensor:
-        """Balancing weights, with a mean near one."""
         return self.omega.square() / self.sample.mass
 
     @property
     def floored(self) -> bool:
-        """Whether an update met the floor."""
         return self.penalty > 0
 
     def move_to(self, w: Tensor) -> None:
-        """Stand at given weights."""
         self.block.move_to([(self.sample.mass * w).sqrt()])
 
     def lower(self, loss: ValueAndGradient, *, again: bool = False) -> float:
-        """Take some steps that lower ``loss(w)``, whose gradient is in mass * w."""
-
         def evaluate() -> tuple[Tensor, list[Tensor]]:
             w = self.w
             value, gradient = loss(w)
@@ -47,27 +42,28 @@ class RowWeights:
                 gradient = gradient + 2 * self.penalty * excess * slope
             return value, [2 * self.omega * gradient]
 
+        def is_inside() -> bool:
+            return bool(effective_share(self.sample, self.w) >= self.least_share)
+
+        def value_at(omega: Tensor) -> float:
+            self.block.move_to([omega])
+            return float(evaluate()[0])
+
         before = self.omega.clone()
         value = self.block.lower(evaluate, again=again)
-        if self._is_inside():
-            return value
-        if not self.penalty:  # from now on: the same steps again, along the floor
-            old = self._value_at(evaluate, before)
-            self.penalty = max(1.0, abs(old))
+        if not is_inside() and not self.penalty:  # the same steps again, along the floor
+            self.penalty = max(1.0, abs(value_at(before)))
             value = self.block.lower(evaluate)
-            if self._is_inside():
-                return value
+        if is_inside():
+            return value
         # The weights mixed with equal ones, until the share is the least allowed.
         mean = self.sample.total(self.sample.mass @ self.w)
         spread = 1 / effective_share(self.sample, self.w) - 1
         part = ((1 / self.least_share - 1) / spread).sqrt() * (1 - 1e-12)
         mixed = self.sample.mass * (mean + part * (self.w - mean))
         inside = torch.copysign(mixed.sqrt(), self.omega)
-        old, value = (self._value_at(evaluate, omega) for omega in (before, inside))
-        return self._value_at(evaluate, before) if value > old else value
-
-    def _is_inside(self) -> bool:
-        return bool(effective_share(self.sample, self.w) >= self.least_share)
+        old, value = value_at(before), value_at(inside)
+        return value_at(before) if value > old else value
 
     def _excess(self, w: Tensor) -> tuple[Tensor, Tensor]:
         """How far 1 / effective share is above its bound, relative to it; its gradient in v."""
@@ -77,22 +73,15 @@ class RowWeights:
         over = (ratio > 1).to(w.dtype)
         return over * (ratio - 1), over * slope
 
-    def _value_at(self, evaluate: Evaluate, omega: Tensor) -> float:
-        self.block.move_to([omega])
-        return float(evaluate()[0])
-
     def state(self) -> State:
-        """Everything that the next update depends on."""
         return self.block.state() | {"penalty": self.penalty}
 
     def restore(self, state: State) -> None:
-        """Go on from a state."""
         self.block.restore(state)
         self.penalty = state["penalty"]
 
 
 def scale_to_mean_one(sample: Sample, w: Tensor) -> Tensor:
-    """The same weights, scaled so that their mean under the sample's mass is one."""
     return w / sample.total(sample.mass @ w)
 
 

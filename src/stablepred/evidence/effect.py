@@ -39,11 +39,8 @@ class WeightedEffect:
     name: ClassVar[str] = "effect"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores:
-        """Effects with the 2.5 % and 97.5 % quantiles of their draws."""
-        shards = sample.shards
-        rank = [shards.rank] if shards.size > 1 else []
-        rng = numpy_generator(self.seed, "bootstrap", *rank)
-        x, y = sample.features, sample.y
+        shards, x, y = sample.shards, sample.features, sample.y
+        rng = numpy_generator(self.seed, "bootstrap", *[shards.rank] * (shards.size > 1))
         effect = weighted_effects(x, y, (sample.copies * w)[None, :], shards)[0]
         counts = np.broadcast_to(sample.copies.cpu().numpy(), (TOGETHER, len(y)))
         drawn = (
@@ -68,7 +65,6 @@ class EffectOfVariables:
     name: ClassVar[str] = "effect"
 
     def __call__(self, sample: Sample, w: Tensor) -> Scores:
-        """Effects of the variables, which are the columns of ``sample``."""
         columns = replace(self.columns, y=sample.y)
         found = self.effect(columns, w)
         levels = ((columns.features == 0) | (columns.features == 1)).all(0).cpu().numpy()
@@ -88,7 +84,7 @@ class EffectOfVariables:
 
 
 def weighted_effects(x: Any, y: Any, v: Any, shards: Local = LOCAL) -> FloatArray:
-    """Weighted slopes of y on each x_j: (draws, p), from arrays or from tensors on any device.
+    """Weighted slopes of y on each x_j: (draws, p); of arrays or tensors.
 
     ``v`` (draws, n) are total row weights. The effect is zero where x_j does not vary under them.
     """

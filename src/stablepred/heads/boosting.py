@@ -21,24 +21,17 @@ MOST_TIMES = 100  # that a row is repeated
 
 @dataclass(frozen=True)
 class Boosting:
-    """Few small trees at a low rate; its path has one step."""
-
     outcome: Outcome
     trees: int = 60
     leaves: int = 6
     rate: float = 0.05
 
     def path(self, sample: Sample) -> Iterator["Trees"]:
-        """One model."""
         yield self.take_step(sample, 0)
 
     def take_step(self, sample: Sample, step: int) -> "Trees":
-        """The model."""
-        kinds = {
-            "binary": HistGradientBoostingClassifier,
-            "gaussian": HistGradientBoostingRegressor,
-        }
-        model = kinds[self.outcome.name](
+        two = self.outcome.name == "binary"
+        model = (HistGradientBoostingClassifier if two else HistGradientBoostingRegressor)(
             max_iter=self.trees,
             max_leaf_nodes=self.leaves,
             learning_rate=self.rate,
@@ -81,7 +74,6 @@ class Trees:
     depth: int
 
     def predict(self, x: Tensor) -> Tensor:
-        """The mean of the outcome."""
         rows, scores = x.cpu().numpy(), np.full(len(x), self.start)
         every = np.arange(len(rows))
         for tree in range(len(self.value)):
@@ -93,7 +85,6 @@ class Trees:
         return self.outcome.inverse_link(torch.as_tensor(scores, device=x.device))
 
     def check_columns(self, width: int) -> None:
-        """Raise ValueError unless it can predict from so many columns."""
         shape = self.value.shape
         parts = (self.feature, self.threshold, self.left, self.right)
         if len(shape) != 2 or any(part.shape != shape for part in parts):
@@ -101,13 +92,12 @@ class Trees:
         for part, most in ((self.feature, width), (self.left, shape[1]), (self.right, shape[1])):
             if part.size and not 0 <= part.min() <= part.max() < most:
                 raise ValueError("a node of a tree names a feature or a node that is not there")
-        finite = (self.value, self.threshold, np.array(self.start))
-        if not all(np.isfinite(part).all() for part in finite) or not 0 <= self.depth <= shape[1]:
+        finite = np.isfinite(self.value).all() and np.isfinite(self.threshold).all()
+        if not finite or not np.isfinite(self.start) or not 0 <= self.depth <= shape[1]:
             raise ValueError("the trees hold numbers that are not finite, or are too deep")
 
 
 def extract_trees(model: Any, outcome: Outcome) -> Trees:
-    """The trees of a fitted histogram-based boosting as arrays."""
     nodes = [stage[0].nodes for stage in model._predictors]
     size = max((len(tree) for tree in nodes), default=1)
     shape = (len(nodes), size)
@@ -115,11 +105,9 @@ def extract_trees(model: Any, outcome: Outcome) -> Trees:
     left, right = (np.tile(np.arange(size), (len(nodes), 1)) for _ in range(2))
     for k, tree in enumerate(nodes):
         inner = np.flatnonzero(tree["is_leaf"] == 0)
-        feature[k, inner], threshold[k, inner] = (
-            tree["feature_idx"][inner],
-            tree["num_threshold"][inner],
-        )
-        left[k, inner], right[k, inner] = tree["left"][inner], tree["right"][inner]
+        of_tree = {"feature_idx": feature, "num_threshold": threshold, "left": left, "right": right}
+        for name, array in of_tree.items():
+            array[k, inner] = tree[name][inner]
         value[k, : len(tree)] = tree["value"]
     depth = max((int(tree["depth"].max()) for tree in nodes), default=0)
     start = float(np.ravel(model._baseline_prediction)[0])

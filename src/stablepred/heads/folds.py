@@ -23,8 +23,6 @@ MOST_PIECES = 100  # into which a row that stands for many is cut
 # least the second number.
 MOST_COMPARED = 20_000
 LEAST_DRAWN = 1000
-# Of more distinct rows than are compared at most, DGBR learns from so many.
-LEARNED_FROM = 10_000
 DECISIVE = 10.0  # a gain in log-likelihood that leaves no doubt
 
 
@@ -44,10 +42,9 @@ def draw_rows(sample: Sample, outcome: Outcome, most: int, seed: int) -> torch.T
     return torch.as_tensor(drawn, device=sample.device)
 
 
-def draw_learned(sample: Sample, seed: int) -> Tensor:
-    """Of a large table, the rows that DGBR learns from, as ``draw_rows``; else all."""
-    most = LEARNED_FROM if len(sample.y) > MOST_COMPARED else MOST_COMPARED
-    return draw_rows(sample, BINARY, most, seed)
+def draw_compared(sample: Sample, seed: int) -> Tensor:
+    """Of a large table, the rows on which heads are compared, as ``draw_rows``; else all."""
+    return draw_rows(sample, BINARY, MOST_COMPARED, seed)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from stablepred.core.loop import Settings
 from stablepred.core.networks import AutoEncoder
 from stablepred.core.sequential import start_solution, train_encoder
 from stablepred.heads.choice import Predictor, Recipe, temper_weights
-from stablepred.heads.folds import draw_learned
+from stablepred.heads.folds import draw_compared
 from stablepred.heads.linear import fit_last_head
 from stablepred.sample import Sample
 
@@ -60,7 +60,7 @@ class NetworkHeads:
             strengths=replace(given, network_l2=network_l2),
             on_iteration=lambda stage, iteration, value: None,
         )
-        drawn, solution = draw_learned(part, self.seed), start_solution(part)
+        drawn, solution = draw_compared(part, self.seed), start_solution(part)
         few = None if part.shards.smallest(drawn.min()) else part.take(drawn)
         train_encoder(part, self.start().narrow(inputs), settings, solution, begin_on=few)
         assert solution.network is not None

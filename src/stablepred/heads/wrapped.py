@@ -9,8 +9,8 @@ import pandas as pd
 import torch
 from joblib import Parallel, delayed
 from sklearn import config_context
-from sklearn.base import is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 from torch import Tensor
@@ -36,7 +36,6 @@ class Wrapped:
     n_classes: int
 
     def predict(self, x: Tensor) -> Tensor:
-        """P(y = 1), the probabilities of several classes, or a number."""
         rows = x.cpu().numpy()
         if not self.n_classes:
             return torch.as_tensor(np.asarray(self.estimator.predict(rows), dtype=np.float64))
@@ -68,23 +67,22 @@ def fit_wrapped(
 def _fit(estimator: Any, classes: np.ndarray | None, seed: int, sample: Sample) -> Wrapped:
     x, y, weight = repeat_rows(sample)
     if classes is None:
-        return Wrapped(_fit_weighted(clone_seeded(estimator, seed), x, y, weight), np.arange(0), 0)
+        return Wrapped(fit_weighted(clone_seeded(estimator, seed), x, y, weight), np.arange(0), 0)
     codes = y.astype(int)
     known = np.unique(codes)
     if len(known) == 1:  # which many estimators refuse, and of which all say the same
         return Wrapped(None, known, len(classes))
-    fitted = _fit_weighted(clone_seeded(estimator, seed), x, classes[codes], weight)
+    fitted = fit_weighted(clone_seeded(estimator, seed), x, classes[codes], weight)
     own = getattr(fitted, "classes_", classes[known])
     return Wrapped(fitted, np.searchsorted(classes, own), len(classes))
 
 
 def fit_on_rows(model: Any, rows: Any, columns: np.ndarray) -> Any:
-    """The estimator on the user's rows, under the sample weights if it takes them."""
     x, present = rows.x[:, columns], rows.weight > 0  # rows of weight zero are absent
     if hasattr(model, "feature_names_in_"):
         x = pd.DataFrame(x, columns=model.encoder_.get_feature_names_out()[columns])
     estimator = clone_seeded(model.estimator, model.random_state_)
-    return _fit_weighted(estimator, x[present], rows.y[present], rows.weight[present])
+    return fit_weighted(estimator, x[present], rows.y[present], rows.weight[present])
 
 
 # --- sample weights ---
@@ -100,28 +98,23 @@ def find_weight_name(estimator: Any) -> str | None:
     return "sample_weight" if takes else None
 
 
-def fit_with_weights(estimator: Any, name: str, X: Any, y: Any, weight: Any, **params: Any) -> Any:
+def fit_weighted(estimator: Any, x: Any, y: Any, weight: FloatArray, **params: Any) -> Any:
     """Fit under sample weights, by their name unless a step of a pipeline requests them."""
+    name = find_weight_name(estimator)
+    if name is None or (weight == 1).all():  # some take weights, but not every step of theirs does
+        return estimator.fit(x, y, **params)
     if name == "sample_weight" or get_routing_for_object(estimator).consumes(
         "fit", ["sample_weight"]
     ):
-        return estimator.fit(X, y, sample_weight=weight, **params)
+        return estimator.fit(x, y, sample_weight=weight, **params)
     with config_context(enable_metadata_routing=False):  # a step is named, not asked
-        return estimator.fit(X, y, **{name: weight}, **params)
-
-
-def _fit_weighted(estimator: Any, x: Any, y: Any, weight: FloatArray) -> Any:
-    name = find_weight_name(estimator)
-    if name is None or (weight == 1).all():  # some take weights, but not every step of theirs does
-        return estimator.fit(x, y)
-    return fit_with_weights(estimator, name, x, y, weight)
+        return estimator.fit(x, y, **{name: weight}, **params)
 
 
 # --- checks ---
 
 
 def check_estimator(model: Any, weighted: bool) -> None:
-    """Refuse an estimator that cannot be compared on held-out rows."""
     if model.estimator is None:
         return
     name = type(model.estimator).__name__
@@ -130,18 +123,24 @@ def check_estimator(model: Any, weighted: bool) -> None:
             f"estimator must be an estimator or None, but is {model.estimator!r}; pass an object "
             "such as LogisticRegression()."
         )
-    if is_classifier(model):
-        if is_regressor(model.estimator):
-            raise InputError(f"{name} is a regressor; use StableRegressor, or pass a classifier.")
-        if not hasattr(model.estimator, "predict_proba"):
-            raise InputError(
-                f"{name} has no predict_proba, so its probabilities cannot be compared on "
-                "held-out rows. Wrap it in scikit-learn's CalibratedClassifierCV."
-            )
-    elif not hasattr(model.estimator, "predict") or is_classifier(model.estimator):
-        raise InputError(f"{name} is not a regressor; use StableClassifier, or pass a regressor.")
+    check_kind(model, "Stable")
+    method = "predict_proba" if get_tags(model).estimator_type == "classifier" else "predict"
+    if not hasattr(model.estimator, method):
+        raise InputError(
+            f"{name} has no {method}, so its predictions cannot be compared on held-out rows. "
+            "Wrap a classifier without probabilities in scikit-learn's CalibratedClassifierCV."
+        )
     if weighted and find_weight_name(model.estimator) is None:
         raise InputError(
             f"{name} does not take sample_weight in fit. Leave sample_weight out, or choose "
             "an estimator that does."
+        )
+
+
+def check_kind(model: Any, family: str) -> None:
+    own, other = (get_tags(one).estimator_type for one in (model, model.estimator))
+    if {own, other} == {"classifier", "regressor"}:
+        raise InputError(
+            f"{type(model.estimator).__name__} is a {other}; use {family}{str(other).title()}, or "
+            f"pass a {own}."
         )

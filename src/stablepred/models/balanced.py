@@ -1,6 +1,5 @@
 """Balancing for other predictive methods: any estimator that takes ``sample_weight``."""
 
-from contextlib import suppress
 from typing import Any, Self
 
 import numpy as np
@@ -11,22 +10,16 @@ from sklearn.base import (
     MetaEstimatorMixin,
     RegressorMixin,
     clone,
-    is_classifier,
-    is_regressor,
 )
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import (
-    MetadataRouter,
-    MethodMapping,
-    process_routing,
-)
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.exceptions import InputError
-from stablepred.heads.wrapped import fit_with_weights
+from stablepred.heads.wrapped import check_kind, find_weight_name, fit_weighted
 from stablepred.io import values
 from stablepred.io.save import save_method, storable
 from stablepred.models.balancer import GlobalBalancer
@@ -36,31 +29,11 @@ def _last_step(estimator: Any) -> Any:
     return _last_step(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
 
 
-def _name_of_weight(estimator: Any) -> str:
-    """How ``fit`` calls the sample weight; in a pipeline, that of the last step that takes it."""
-    if isinstance(estimator, Pipeline):
-        for name, step in reversed(estimator.steps):
-            with suppress(InputError):
-                return f"{name}__{_name_of_weight(step)}"
-    if not has_fit_parameter(estimator, "sample_weight"):
-        raise InputError(
-            f"{type(estimator).__name__} does not take sample_weight in fit, so the balancing "
-            "weights could not reach it. Choose an estimator that does."
-        )
-    return "sample_weight"
-
-
-def _fit_weighted(
-    estimator: Any, X: ArrayLike, y: ArrayLike, weight: FloatArray, params: dict[str, Any]
-) -> Any:
-    name = _name_of_weight(estimator)
-    return fit_with_weights(estimator, name, X, y, weight, **params)
-
-
-NO_BALANCER = (
-    "balancer must find weights of the rows, as GlobalBalancer or DGBRClassifier do, "
-    "but {} does not. Pass one of them, or a pipeline that ends in one."
-)
+def _no_balancer(kind: type) -> InputError:
+    return InputError(
+        "balancer must find weights of the rows, as GlobalBalancer or DGBRClassifier do, but "
+        f"{kind.__name__} does not. Pass one of them, or a pipeline that ends in one."
+    )
 
 
 def _inner_has(method: str) -> Any:
@@ -68,8 +41,6 @@ def _inner_has(method: str) -> Any:
 
 
 class _Balanced(MetaEstimatorMixin, BaseEstimator):
-    """Fit a balancer, then the inner estimator under its weights."""
-
     estimator_: BaseEstimator
     balancer_: BaseEstimator
     sample_weight_: FloatArray
@@ -86,18 +57,8 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         """Fit the balancer on X, then the estimator under its weights.
 
         The inner estimator receives X as given and ``sample_weight`` times the balancing weights;
-        in a pipeline, these go to the last step that takes them, unless some step requests them.
-
-        Parameters
-        ----------
-        X, y, sample_weight : array-like
-            Features, outcome, and weights of the rows.
-        **params
-            What the inner estimator requests besides, by scikit-learn's metadata routing.
-
-        Returns
-        -------
-        self
+        in a pipeline, these go to the last step, unless some step requests them. ``params`` are
+        what it requests besides, by scikit-learn's metadata routing.
         """
         routed = process_routing(self, "fit", **params).estimator.fit if params else {}
         self._check_parts()
@@ -106,30 +67,26 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
         x, y = validate(self, X, y, ensure_min_samples=3, **options)
         count = check_sample_weight(sample_weight, x)
         balancer = GlobalBalancer() if self.balancer is None else clone(self.balancer)
-        self.balancer_ = _fit_weighted(balancer, X, y, count, {})
+        self.balancer_ = fit_weighted(balancer, X, y, count)
         last = _last_step(self.balancer_)
         w = getattr(last, "weights_", getattr(last, "sample_weight_", None))
         if w is None:
-            raise InputError(NO_BALANCER.format(type(last).__name__))
+            raise _no_balancer(type(last))
         self.sample_weight_ = w
-        total = count * self.sample_weight_
-        self.estimator_ = _fit_weighted(clone(self.estimator), X, y, total, routed)
+        self.estimator_ = fit_weighted(clone(self.estimator), X, y, count * w, **routed)
         return self
 
     def _check_parts(self) -> None:
-        """Refuse, before any fit, an estimator or a balancer that cannot be one."""
-        _name_of_weight(self.estimator)
-        name = type(self.estimator).__name__
-        if is_classifier(self) and is_regressor(self.estimator):
-            raise InputError(f"{name} is a regressor; use BalancedRegressor, or pass a classifier.")
-        if is_regressor(self) and is_classifier(self.estimator):
+        if find_weight_name(self.estimator) is None:
             raise InputError(
-                f"{name} is a classifier; use BalancedClassifier, or pass a regressor."
+                f"{type(self.estimator).__name__} does not take sample_weight in fit, so the "
+                "balancing weights could not reach it. Choose an estimator that does."
             )
+        check_kind(self, "Balanced")
         last = _last_step(self.balancer)
-        known = type(last).__module__.startswith("sklearn.")  # nothing there finds weights
-        if last is not None and (known or not hasattr(last, "fit") or isinstance(last, type)):
-            raise InputError(NO_BALANCER.format(getattr(last, "__name__", type(last).__name__)))
+        kind = last if isinstance(last, type) else type(last)
+        if last is not None and (kind is last or not hasattr(last, "fit")):
+            raise _no_balancer(kind)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """What ``fit`` takes itself, and what it passes on to the inner estimator."""
@@ -145,11 +102,9 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predictions of the inner estimator."""
-        self._check(X)
-        return self.estimator_.predict(X)
+        return self._ask("predict", X)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the parts are fitted on the same columns."""
         if not values.is_fitted(self):
             return
         p, names = values.n_features(self), vars(self).get("feature_names_in_")
@@ -159,14 +114,11 @@ class _Balanced(MetaEstimatorMixin, BaseEstimator):
             same = np.array_equal(names, part.get("feature_names_in_"))  # type: ignore[arg-type]
             if part.get("n_features_in_") != p or not same:
                 raise ValueError(f"{name} is not fitted on the {p} features of the model")
-        if not {"weights_", "sample_weight_"} & vars(self.balancer_).keys():
-            raise ValueError("balancer_ has no weights")
-        if not hasattr(self.estimator_, "classes_" if is_classifier(self) else "predict"):
-            raise ValueError("estimator_ must be fitted, and predict what the model does")
 
-    def _check(self, X: ArrayLike) -> None:
+    def _ask(self, method: str, X: ArrayLike) -> Any:
         check_is_fitted(self)
         validate_data(self, X, dtype=None, reset=False, ensure_all_finite=False)
+        return getattr(self.estimator_, method)(X)
 
 
 @storable
@@ -175,7 +127,7 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
 
     Parameters
     ----------
-    estimator : classifier with ``sample_weight`` in ``fit``, or a pipeline with such a step
+    estimator : classifier with ``sample_weight`` in ``fit``, or a pipeline that ends in one
         Receives X as given, as the balancer does; missing values and text are for them to take,
         for example in pipelines that begin with a `TableEncoder`.
     balancer : GlobalBalancer, DGBRClassifier or the like, or a pipeline of them, default=None
@@ -210,14 +162,12 @@ class BalancedClassifier(ClassifierMixin, _Balanced):
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the inner estimator."""
-        self._check(X)
-        return self.estimator_.predict_proba(X)
+        return self._ask("predict_proba", X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Decision function of the inner estimator."""
-        self._check(X)
-        return self.estimator_.decision_function(X)
+        return self._ask("decision_function", X)
 
 
 @storable
@@ -226,12 +176,4 @@ class BalancedRegressor(RegressorMixin, _Balanced):
 
     Parameters and attributes as in :class:`BalancedClassifier`. The outcome may be any number; the
     balancer must not require a binary one.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LinearRegression
-    >>> from stablepred import BalancedRegressor
-    >>> X = [[0, 0], [0, 0], [0, 1], [1, 0], [1, 1], [1, 1]]
-    >>> BalancedRegressor(LinearRegression()).fit(X, [0, 0, 1, 2, 3, 3]).predict([[1, 1]]).round(2)
-    array([3.])
     """

@@ -12,20 +12,20 @@ from sklearn.base import BaseEstimator
 from stablepred._parameters import check_parameters
 from stablepred._random import RandomState
 from stablepred._validation import FloatArray, atomic, check_sample_weight, validate
+from stablepred.core.resources import threads_for
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.io.save import save_method, storable
 from stablepred.models.checkpoints import follow_fit
 from stablepred.models.entry import (
     check_parts,
-    limit_resources,
     make_settings,
     prepare_sample,
     report_balance,
     take_patterns,
+    warn_about_fit,
 )
 from stablepred.models.standardizer import Standardizer
-from stablepred.models.warnings import warn_about_fit
 from stablepred.preprocessing import Dichotomizer
 from stablepred.tables.engines import count_patterns
 from stablepred.weights.raw import RawBalance
@@ -41,15 +41,8 @@ class GlobalBalancer(BaseEstimator):
 
     Parameters
     ----------
-    order : {1, 2}, default=1
-        2 adds the products of all pairs of features as covariates and as treatments. Pairs that
-        are constant in the data are skipped and named in a warning.
-    weight_l2 : float, default=0.01
-        Penalty on the variance of the weights (lambda 3; the paper's divided by n).
-    weight_sum : float, default=1.0
-        Penalty that holds the mean of the weights at one (lambda 6).
-    min_effective_share : float, default=0.1
-        Floor on the effective sample size, as a share of the rows.
+    order, weight_l2, weight_sum, min_effective_share
+        As in :class:`GBRClassifier`.
     random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`; the result does not depend on ``random_state``.
 
@@ -104,11 +97,10 @@ class GlobalBalancer(BaseEstimator):
 
     @atomic
     def fit_table(self, table: Any, *, features: Sequence[str] | None = None) -> Self:
-        """Find the weights of the distinct rows of a table that need not fit in memory.
+        """Find the weights of the distinct rows of a table, as by :meth:`GBRClassifier.fit_table`.
 
-        As in :meth:`GBRClassifier.fit_table`. ``weights_`` has one value for each row of
-        ``stablepred.data.count_patterns(table, features=features)``, and ``row_count_`` gives the
-        number of rows of the table that each stands for.
+        ``weights_`` has one value for each row of
+        ``stablepred.data.count_patterns(table, features=features)``.
         """
         check_parameters(self)
         patterns = count_patterns(table, features=features, dichotomize=self.dichotomize)
@@ -117,7 +109,7 @@ class GlobalBalancer(BaseEstimator):
         return self
 
     def _fit_rows(self, x: FloatArray, weight: FloatArray, *, counted: bool) -> None:
-        with limit_resources(x.size):
+        with threads_for(x.size):
             sample = prepare_sample(self, x, np.zeros(len(x)), weight, counted=counted)
             solution = start_solution(sample)
             with follow_fit(self, sample, make_settings(self, balance=1.0), 0) as (settings, _):

@@ -27,26 +27,26 @@ from stablepred.sample import Sample
 SECONDS = 2.0
 TIMES_AS_LONG = 20.0
 
-Identity = dict[str, str]
 
-
-def identity_of(estimator: Any, sample: Sample, seed: int) -> Identity:
+def identity_of(estimator: Any, sample: Sample, seed: int) -> dict[str, str]:
     """What two fits must have in common for one to go on where the other stopped.
 
     Without a ``random_state`` any seed will do, and that of the unfinished fit is used.
     """
-    rows = [a.cpu().numpy() for a in (sample.x, sample.y, sample.mass, sample.copies)]
-    data = joblib.hash([*rows, sample.origin.index, sample.origin.present, sample.origin.columns])
-    parameters = {
+    origin, tensors = sample.origin, (sample.x, sample.y, sample.mass, sample.copies)
+    rows = [tensor.cpu().numpy() for tensor in tensors]
+    parameters = estimator.get_params(deep=False)
+    if estimator.random_state is not None:
+        parameters["random_state"] = seed
+    return {
+        "estimator": type(estimator).__name__,
+        "versions": f"stablepred {__version__}, torch {torch.__version__}, numpy {np.__version__}",
+        "data": joblib.hash([*rows, origin.index, origin.present, origin.columns]),
+    } | {
         name: re.sub(r" at 0x[0-9a-f]+", "", repr(value))
-        for name, value in estimator.get_params(deep=False).items()
+        for name, value in parameters.items()
         if name not in ("checkpoint", "verbose")
     }
-    if estimator.random_state is not None:
-        parameters["random_state"] = str(seed)
-    versions = f"stablepred {__version__}, torch {torch.__version__}, numpy {np.__version__}"
-    kind = type(estimator).__name__
-    return {"estimator": kind, "versions": versions, "data": data, **parameters}
 
 
 @contextmanager
@@ -67,44 +67,41 @@ def follow_fit(
 class FileCheckpoint(Checkpoint):
     """The loops of a fit in one file: those that are done, and the one that is running."""
 
-    def __init__(self, path: Path, identity: Identity, seed: int) -> None:
+    def __init__(self, path: Path, identity: dict[str, str], seed: int) -> None:
         self.path, self.seed, self._identity, self._stage = path, seed, identity, ""
         self._earlier: list[Any] = []  # loops of the earlier run, still to come
         self._done: list[Any] = []
-        if path.exists():
-            self._read()
         self._written, self._pause = time.monotonic(), SECONDS
-
-    def _read(self) -> None:
-        content = read_checkpoint(self.path)
-        try:
-            found, own = dict(content["identity"]), self._identity
+        if not path.exists():
+            return
+        content = read_checkpoint(path)
+        with self._refuse_others():
+            found = dict(content["identity"])
             self.seed, self._earlier = int(content["seed"]), list(content["loops"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._refusal(f"its content is different: {error!r}") from error
-        differing = [str(name) for name in own | found if own.get(name) != found.get(name)]
-        if differing:
-            raise self._refusal(f"of other {', '.join(differing)}")
+            differing = [one for one in identity | found if identity.get(one) != found.get(one)]
+            if differing:
+                raise ValueError(f"of other {', '.join(map(str, differing))}")
 
-    def _refusal(self, reason: str) -> CheckpointError:
-        return CheckpointError(
-            f"the checkpoint {self.path} belongs to another fit ({reason}). Remove it to fit from "
-            "the beginning, or name another file."
-        )
+    @contextmanager
+    def _refuse_others(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise CheckpointError(
+                f"the checkpoint {self.path} belongs to another fit ({error}). Remove it to fit "
+                "from the beginning, or name another file."
+            ) from error
 
     def begin(self, stage: str, restore: Callable[[State], None]) -> None:
-        """Restore the next loop of the earlier run."""
         self._stage = stage
         if not self._earlier:
             return
-        loop = self._earlier.pop(0)
-        try:
+        with self._refuse_others():
+            loop = self._earlier.pop(0)
             if loop["stage"] != stage:
                 raise ValueError(f"it was at {str(loop['stage'])[:40]!r}, and this is {stage!r}")
             # In memory allocated by torch, as before: the memory layout decides the last bits.
             restore(_convert(loop["state"], np.ndarray, lambda a: torch.from_numpy(a).clone()))
-        except Exception as error:
-            raise self._refusal(str(error)) from error
 
     def keep(self, state: Callable[[], State]) -> None:
         """Write what is done, if it is time and no earlier loops are left to restore."""
@@ -112,11 +109,9 @@ class FileCheckpoint(Checkpoint):
             self._write([*self._done, self._loop(state)])
 
     def end(self, state: Callable[[], State]) -> None:
-        """Remember what is done, for the files written later."""
         self._done.append(self._loop(state))
 
     def _loop(self, state: Callable[[], State]) -> dict[str, Any]:
-        """A loop as a file can hold it, copied so that the fit cannot change it."""
         arrays = _convert(state(), torch.Tensor, lambda tensor: tensor.cpu().numpy().copy())
         return {"stage": self._stage, "state": arrays}
 
@@ -128,7 +123,6 @@ class FileCheckpoint(Checkpoint):
 
 
 def _convert(value: Any, kind: type, function: Callable[[Any], Any]) -> Any:
-    """Replace everything of one type in a state."""
     if isinstance(value, kind):
         return function(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Deep Global Balancing Regression (paper, eqs. 7 and 15-19)."""
+"""Deep Global Balancing Regression (paper, eqs. 7 and 15-19), and DLR, without balancing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import torch
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from stablepred._parameters import Rule, check_parameters, optional
-from stablepred._random import torch_generator
+from stablepred._parameters import Rule, at_least, check_parameters, optional
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.frozen import FrozenWeights, fit_under_fixed_weights
 from stablepred.core.loop import Solution
@@ -22,11 +21,11 @@ from stablepred.core.sequential import (
 )
 from stablepred.exceptions import InputError
 from stablepred.heads.choice import Heads, Recipe
-from stablepred.heads.folds import draw_learned
+from stablepred.heads.folds import draw_compared
 from stablepred.heads.linear import LinearHeads, l1_path
 from stablepred.heads.network import NetworkHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import keeps_solver_head, start_at, start_network
+from stablepred.models.entry import keeps_solver_head, start_network
 from stablepred.models.gbr import PAPER
 from stablepred.models.paper import PaperClassifier, Run, transform_rows
 from stablepred.sample import Sample
@@ -49,7 +48,6 @@ def _as_frozen(frozen: Any) -> FrozenWeights | None:
 
 
 def _check_frozen(name: str, frozen: Any) -> None:
-    """Refuse anything but FrozenWeights, and impossible bounds."""
     if not isinstance(frozen, FrozenWeights | Mapping):
         raise InputError(f"{name} must be a FrozenWeights, a dict or None, but is {frozen!r}.")
     try:
@@ -71,9 +69,8 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
                 + network_l2 * sum_k (||A^(k)||_F^2 + ||A_hat^(k)||_F^2)
 
     :meth:`from_paper` follows the paper exactly. The defaults differ where that gives a degenerate
-    model: the weights are learned after the encoder and do not see the loss, the
-    embedding is balanced in units of its standard deviation, and the head is chosen among weighted
-    ones, one of which trains encoder and head again under the weights.
+    model: the weights are learned after the encoder and do not see the loss, and the head is chosen
+    among weighted ones, one of which trains encoder and head again under the weights.
 
     Parameters
     ----------
@@ -88,16 +85,13 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         What beta multiplies: the embedding, as in the paper, or the features themselves under the
         weights that balance the embedding; ``"auto"`` chooses as it chooses ``l1``. A ``refit`` of
         the embedding head trains encoder and head again under the weights, on all features or
-        without the weakest half; a ``refit`` of the features head keeps the features that survive
-        ``l1``.
+        without the weakest half.
     standardize : bool, default=True
         Balance each coordinate of the embedding in units of its standard deviation, so that
         shrinking the embedding gains nothing.
     frozen : FrozenWeights, dict or None, default=None
-        FWDGBR and RFWDGBR (paper, section 4.2.3): after some iterations the weights are fixed, and
-        training of beta and the encoder continues under L_Pre / sum(W) without L_Bal. See
-        :class:`FrozenWeights`; a dict holds its parameters. With the embedding head there is
-        then no refit.
+        FWDGBR and RFWDGBR (paper, section 4.2.3), see :class:`FrozenWeights`; a dict holds its
+        parameters. With the embedding head there is then no refit.
     random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
         As in :class:`GBRClassifier`.
 
@@ -108,15 +102,6 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         weights balance), over the features in the order of the training table.
     others : as in :class:`GBRClassifier`; with ``head="embedding"``, ``coef_`` has one entry per
         coordinate of the embedding.
-
-    Examples
-    --------
-    >>> from stablepred import DGBRClassifier
-    >>> from stablepred.data import SyntheticWorld
-    >>> train = SyntheticWorld("s_indep_v").sample(1000, bias_rate=0.75, random_state=0)
-    >>> model = DGBRClassifier(random_state=0).fit(train.X, train.y)
-    >>> model.transform(train.X).shape
-    (1000, 10)
     """
 
     transform = transform_rows
@@ -148,66 +133,52 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         own = {"reconstruction": 0.1, "network_l2": 1e-4, "head": "embedding", "standardize": False}
         return cls(**PAPER | own | params)
 
-    def _fit_stages(self, sample: Sample, run: Run) -> None:
+    def _fit_stages(self, run: Run) -> None:
         """Encoder, weights on its embedding, evidence, head under the weights."""
-        solution = self._learn_weights(sample, run)
-        self._judge(sample, solution, run.seed)
+        solution = self._learn_weights(run)
+        self._judge(run, solution)
         if self.head != "features" and (keeps_solver_head(self) or self.frozen is not None):
             predictor = self._keep_head(solution)
         else:
-            every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
+            every = run.sample.every_feature
             noisy = ~every
             if self.l1 == "auto" or self.refit is not False or self.head == "auto":
-                deep = self._deep_heads(sample, solution, run, every)
+                deep = self._deep_heads(run, solution, every)
                 recipe = Recipe(0.0, "weighted", only_stable=False, network_l2=JUDGE_PENALTY)
-                noisy = self._find_weakest(sample, solution.w, run.seed, deep, recipe)
-            families = self._families(sample, solution, run, ~noisy)
-            predictor = self._choose_head(sample, solution, run, families, noisy)
-        self._finish(sample, solution, predictor)
+                noisy = self._find_weakest(run, solution.w, deep, recipe)
+            families: dict[str, tuple[Heads, list[Recipe]]] = {}
+            if self.head != "embedding":
+                linear = LinearHeads(run.settings, ~noisy)
+                recipes = linear.recipes(run.sample, solution.w, self.l1, self.refit)
+                families["features"] = (linear, recipes)
+            if self.head != "features":
+                deep = self._deep_heads(run, solution, ~noisy)
+                families["embedding"] = (deep, self._recipes(run, solution, bool(noisy.any())))
+            predictor = self._choose_head(run, solution, families, noisy)
+        self._finish(run.sample, solution, predictor)
 
-    def _deep_heads(
-        self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor
-    ) -> NetworkHeads:
+    def _deep_heads(self, run: Run, solution: Solution, stable: torch.Tensor) -> NetworkHeads:
         assert solution.network is not None
-        start = partial(self._start, sample, run.seed, "refit")
+        start = partial(self._start, run, "refit")
         return NetworkHeads(run.settings, stable, solution.network, start, run.seed)
 
-    def _draw_rows(self, sample: Sample, seed: int) -> torch.Tensor:
-        """The rows that the encoders and weights are learned from, and heads compared on."""
-        return draw_learned(sample, seed)
-
-    def _families(
-        self, sample: Sample, solution: Solution, run: Run, stable: torch.Tensor
-    ) -> dict[str, tuple[Heads, list[Recipe]]]:
-        """The weighted heads to choose from."""
-        families: dict[str, tuple[Heads, list[Recipe]]] = {}
-        if self.head != "embedding":
-            linear = LinearHeads(run.settings, stable)
-            recipes = linear.recipes(sample, solution.w, self.l1, self.refit)
-            families["features"] = (linear, recipes)
-        if self.head != "features":
-            deep = self._deep_heads(sample, solution, run, stable)
-            some = bool(stable.any() & ~stable.all())
-            families["embedding"] = (deep, self._recipes(sample, solution, run, some=some))
-        return families
-
-    def _learn_weights(self, sample: Sample, run: Run) -> Solution:
+    def _learn_weights(self, run: Run) -> Solution:
         """Algorithm 1, or encoder and weights one after the other; then FWDGBR if requested."""
-        balance = EmbeddedBalance(self.standardize)
+        balance, sample = EmbeddedBalance(self.standardize), run.sample
         settings, frozen = run.settings, _as_frozen(self.frozen)
         bounded = settings
         if frozen is not None:
             bounded = replace(settings, max_iter=frozen.count_iterations(self.max_iter))
         if self.solver != "sequential":
-            network = self._start(sample, run.seed, 0)
-            solution = algorithm1(sample, network, balance, bounded, start_at(self, run.seed))
+            network = self._start(run, 0)
+            solution = algorithm1(sample, network, balance, bounded, run.start)
         else:
-            drawn = self._draw_rows(sample, run.seed)
+            drawn = draw_compared(sample, run.seed)
             few = sample if sample.shards.smallest(drawn.min()) else sample.take(drawn)
             solution = start_solution(sample)
             learned = []
             for k in range(ENCODERS if frozen is None else 1):
-                network = self._start(sample, run.seed, k)
+                network = self._start(run, k)
                 train_encoder(few, network, settings, solution, recorded=balance)
                 learn_weights(few, balance, network, bounded, solution)
                 if few is not sample:
@@ -219,10 +190,10 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
             return solution
         return fit_under_fixed_weights(sample, solution, settings, frozen, balance)
 
-    def _start(self, sample: Sample, seed: int, label: object) -> Any:
-        return start_network(self.hidden, sample, torch_generator(seed, "encoder", label))
+    def _start(self, run: Run, label: object) -> Any:
+        return start_network(self.hidden, run.sample, run.seed, label)
 
-    def _recipes(self, sample: Sample, solution: Solution, run: Run, *, some: bool) -> list[Recipe]:
+    def _recipes(self, run: Run, solution: Solution, some: bool) -> list[Recipe]:
         """The path of lambda 5 on the embedding, then networks trained under the weights."""
         assert solution.network is not None
         strengths = [0.0 if self.l1 == "auto" else float(self.l1)]
@@ -232,10 +203,60 @@ class DGBRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperCla
         if self.refit == "weighted":
             return refits
         if self.l1 == "auto":
-            phi = solution.network.encode(sample.x)
-            strengths = l1_path(sample, solution.w, phi, run.settings)
+            phi = solution.network.encode(run.sample.x)
+            strengths = l1_path(run.sample, solution.w, phi, run.settings)
         path = [Recipe(strength, refit=False, only_stable=False) for strength in strengths]
         return path if self.refit is False else [*path, *refits]
+
+
+@storable
+@dataclass(eq=False, repr=False, kw_only=True)
+class DLRClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PaperClassifier):
+    """Deep auto-encoder and logistic regression trained together, without balancing.
+
+    Minimises L_Pre + reconstruction * L_AE + l2 ||beta||^2 + l1 ||beta||_1
+    + network_l2 * (sum of squared network weights), with all row weights equal to one.
+
+    Parameters
+    ----------
+    reconstruction : float, default=0.01
+        Strength of the reconstruction error (lambda 2; the paper's divided by n).
+    l2, l1 : float, default=1e-4, 0.0
+        Ridge and lasso penalties on the coefficients of the embedding (lambdas 4 and 5).
+    network_l2 : float, default=3e-4
+        Penalty on the network's matrices (lambda 7).
+    hidden : sequence of int or None, default=None
+        Widths of the encoder's layers; None: two, each half as wide as the number of features.
+    fit_intercept, random_state, max_iter, tol, device, verbose, dichotomize, checkpoint
+        As in :class:`GBRClassifier`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, hidden[-1])
+        Coefficients of the embedding.
+    encoders_ : list of one list of (matrix, bias) pairs
+    others : as in :class:`GBRClassifier`; ``sample_weight_`` is one for every row.
+    """
+
+    transform = transform_rows
+    rules: ClassVar[dict[str, Rule]] = {"l1": at_least(0)}
+
+    reconstruction: float = 0.01
+    l1: float = 0.0
+    network_l2: float = 3e-4
+    hidden: Sequence[int] | None = None
+
+    def _fit_stages(self, run: Run) -> None:
+        sample = run.sample
+        network = start_network(self.hidden, sample, run.seed, 0)
+        solution = start_solution(sample)
+        train_encoder(sample, network, run.settings, solution, recorded=EmbeddedBalance())
+        self._judge(run, solution)
+        every = sample.every_feature
+        heads = NetworkHeads(run.settings, every, network, network.copy)
+        families = {"embedding": (heads, [Recipe(float(self.l1), False, only_stable=False)])}
+        predictor = self._choose_head(run, solution, families, ~every)
+        self._finish(sample, solution, predictor)
 
 
 def geometric_mean(sample: Sample, weights: Sequence[torch.Tensor]) -> torch.Tensor:

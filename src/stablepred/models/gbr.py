@@ -3,16 +3,13 @@
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import torch
-
 from stablepred.core.algorithm1 import algorithm1
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.heads.choice import Recipe
 from stablepred.heads.linear import LinearHeads
 from stablepred.io.save import storable
-from stablepred.models.entry import keeps_solver_head, start_at
+from stablepred.models.entry import keeps_solver_head
 from stablepred.models.paper import PaperClassifier, Run
-from stablepred.sample import Sample
 from stablepred.weights.raw import RawBalance
 
 
@@ -53,15 +50,12 @@ class GBRClassifier(PaperClassifier):
     cv : int or splitter, default=3
         Folds for the parameters that are ``"auto"``.
     fit_intercept : bool, default=True
-        Whether the head has an intercept.
     min_effective_share : float, default=0.1
         Floor on the effective sample size, as a share of the rows.
     random_state : int, RandomState or None, default=None
         Seed of the folds, the redrawing and the bootstrap.
-    max_iter : int, default=100
-        Maximum number of iterations of each stage.
-    tol : float, default=1e-3
-        Relative change of the objective at which a stage stops.
+    max_iter, tol : int and float, default=100, 1e-3
+        Most iterations of each stage, and the relative change of the objective at which it stops.
     device : {"auto", "cpu", "cuda"}, default="auto"
         Where the tensors are stored; ``"auto"`` uses a GPU, if there is one, for large tables only.
     verbose : int, default=0
@@ -70,25 +64,23 @@ class GBRClassifier(PaperClassifier):
         Where numbers are cut into 0/1, as by :class:`Dichotomizer`. None keeps them, in standard
         deviations from their mean and clipped to the training range, and to three of these.
     checkpoint : path or None, default=None
-        File to which a long fit writes its state every few seconds. If the file exists, the fit
-        resumes from it, with the same result, bit for bit, as without an interruption; when the
-        fit is done, the file is removed. A file of other data, parameters or versions is refused,
-        so fits that run at the same time (in a cross-validation, say) need one file each.
+        File to which a long fit writes its state every few seconds. If it exists, the fit resumes
+        from it, with the same result, bit for bit; when the fit is done, it is removed. A file of
+        other data, parameters or versions is refused, so fits that run at the same time need one
+        each.
 
     Attributes
     ----------
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn.
-    coef_ : ndarray of shape (1, n_features_in_)
+    coef_, intercept_ : ndarray of shape (1, n_features_in_) and (1,)
         Per standard deviation of a number: coefficients of ``standardizer_.transform(X)``,
         with X an array. 0/1 columns stay as they are.
     standardizer_, dichotomizer_ : the one that transforms the features before all else.
-    intercept_ : ndarray of shape (1,)
     sample_weight_ : ndarray of shape (n_samples,)
         Balancing weights, mean one under the sample weights. After ``fit_table`` they are
         those of the distinct rows, and ``row_count_`` gives the number of rows each stands for.
-    n_iter_ : int
-        Iterations over all stages.
-    converged_ : bool
+    n_iter_, converged_ : int and bool
+        Iterations over all stages, and whether each stage ended before ``max_iter``.
     history_ : dict of ndarray
         ``total`` (L_mix) and each term before it is multiplied by its strength, per iteration.
     balance_report_ : BalanceReport
@@ -96,9 +88,8 @@ class GBRClassifier(PaperClassifier):
         feature, effect, low, high, stable: the weighted effect with a 95 % interval (paper,
         section 3.2.2); of one standard deviation, if the feature is a number. A feature is stable
         if the interval excludes zero.
-    stable_features_ : ndarray of bool
-    used_features_ : ndarray of bool
-        The features that the prediction depends on.
+    stable_features_, used_features_ : ndarray of bool
+        The features that are stable, and those that the prediction depends on.
     recipe_ : Recipe
         The lambda 5, refit and columns in use, and the power of the weights.
     head_, heads_ : str, DataFrame
@@ -135,26 +126,23 @@ class GBRClassifier(PaperClassifier):
         """
         return cls(**PAPER | params)
 
-    def _fit_stages(self, sample: Sample, run: Run) -> None:
-        """Weights, evidence, head."""
-        balance = RawBalance()
+    def _fit_stages(self, run: Run) -> None:
+        sample, balance = run.sample, RawBalance()
         if self.solver != "sequential":
-            solution = algorithm1(sample, None, balance, run.settings, start_at(self, run.seed))
+            solution = algorithm1(sample, None, balance, run.settings, run.start)
         else:
             solution = start_solution(sample)
             learn_weights(sample, balance, None, run.settings, solution)
-        self._judge(sample, solution, run.seed)
+        self._judge(run, solution)
         if keeps_solver_head(self):
             predictor = self._keep_head(solution)
         else:
-            every = torch.ones(sample.n_features, dtype=torch.bool, device=sample.device)
-            heads = LinearHeads(run.settings, every)
+            heads = LinearHeads(run.settings, sample.every_feature)
             recipe = Recipe(0.0, refit=False, only_stable=False)
-            noisy = self._find_weakest(sample, solution.w, run.seed, heads, recipe)
+            noisy = self._find_weakest(run, solution.w, heads, recipe)
             heads = replace(heads, stable=~noisy)
             recipes = heads.recipes(sample, solution.w, self.l1, self.refit)
-            families = {"features": (heads, recipes)}
-            predictor = self._choose_head(sample, solution, run, families, noisy)
+            predictor = self._choose_head(run, solution, {"features": (heads, recipes)}, noisy)
         self._finish(sample, solution, predictor)
 
 

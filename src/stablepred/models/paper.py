@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from stablepred._parameters import check_parameters
-from stablepred._random import RandomState
+from stablepred._random import RandomState, torch_generator
 from stablepred._validation import (
     BoolArray,
     FloatArray,
@@ -25,8 +26,9 @@ from stablepred._validation import (
     warn_user,
 )
 from stablepred.core.loop import Settings, Solution
-from stablepred.core.networks import AutoEncoder, Layer, apply_layers
+from stablepred.core.networks import Layer, apply_layers
 from stablepred.core.resources import threads_for
+from stablepred.core.row_weights import scale_to_mean_one
 from stablepred.evaluation.diagnostics import BalanceReport
 from stablepred.evidence.effect import WeightedEffect
 from stablepred.exceptions import ConstantPredictionWarning, InputError
@@ -39,35 +41,34 @@ from stablepred.heads.choice import (
     judge_recipes,
     temper_weights,
 )
-from stablepred.heads.folds import MOST_COMPARED, draw_rows
+from stablepred.heads.folds import draw_compared
 from stablepred.io import values
 from stablepred.io.onnx import write_onnx
 from stablepred.io.save import save_method
 from stablepred.models import entry
 from stablepred.models.checkpoints import follow_fit
 from stablepred.models.standardizer import Standardizer
-from stablepred.models.warnings import warn_about_fit
-from stablepred.outcomes.binary import BINARY
 from stablepred.preprocessing import Dichotomizer
 from stablepred.sample import Pairs, Sample, add_products
 from stablepred.tables.engines import count_patterns
 
+Families = Mapping[str, tuple[Heads, list[Recipe]]]
+
 
 @dataclass(frozen=True)
 class Run:
-    """What the stages of one fit need besides the sample."""
+    """What the stages of one fit need."""
 
+    sample: Sample
     settings: Settings
     seed: int
     folds: Folds
+    start: torch.Generator | None  # of Algorithm 1's starting values; None: they are fixed
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PaperClassifier(ClassifierMixin, BaseEstimator):
-    """A classifier of the paper: weights, the paper's evidence, and a head under the weights.
-
-    Each of the three defines its stages in ``_fit_stages``.
-    """
+    """Weights, the paper's evidence, and a head under the weights: see each ``_fit_stages``."""
 
     l2: float = 1e-4
     l1: float | str = "auto"
@@ -115,12 +116,8 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Outcome with two values; the one last in sorted order is the positive class.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows. A row of weight 2 counts as two equal rows, one of weight 0 as
-            absent; the scale does not matter.
-
-        Returns
-        -------
-        self
+            A row of weight 2 counts as two equal rows, one of weight 0 as absent; the scale does
+            not matter.
         """
         x, labels = validate(self, X, y, ensure_min_samples=3)
         check_parameters(self)
@@ -132,11 +129,10 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         """Fit the model on a table that need not fit in memory (needs the extra ``tables``).
 
         The distinct rows are counted where the table is stored, and the model is fitted on them and
-        their counts, with the same result as ``fit`` on all rows. Only ``sample_weight_`` differs:
-        it has one value per distinct row, in the order of
-        ``stablepred.data.count_patterns(table, target, features=features)``, and ``row_count_``
-        gives the number of rows of the table that each stands for. Numbers that hardly repeat leave
-        as many distinct rows as there are rows; where these do not fit in memory, set
+        their counts, with the same result as ``fit`` on all rows. Only ``sample_weight_`` has one
+        value per distinct row, in the order of
+        ``stablepred.data.count_patterns(table, target, features=features)``. Numbers that hardly
+        repeat leave as many distinct rows as there are rows; where these do not fit in memory, set
         ``dichotomize="mean"``.
 
         Parameters
@@ -147,12 +143,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         target : str
             The outcome column, with two values; the one last in sorted order is the positive class.
         features : sequence of str, optional
-            The columns to use: numbers or booleans without missing values. By default all but the
-            target.
-
-        Returns
-        -------
-        self
+            Numbers or booleans without missing values. By default all columns but the target.
         """
         check_parameters(self)
         if not isinstance(cv := getattr(self, "cv", 3), Integral):
@@ -167,96 +158,79 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_rows(self, x: FloatArray, labels: Any, weight: FloatArray, *, counted: bool) -> None:
-        """Rows -> sample -> stages -> fitted attributes."""
-        with entry.limit_resources(x.size):
+        with threads_for(x.size):
             y = entry.encode_outcome(self, labels, weight)
             sample = entry.prepare_sample(self, x, y, weight, counted=counted)
             seed = entry.draw_seed(self.random_state)
             with follow_fit(self, sample, entry.make_settings(self), seed) as (settings, seed):
                 self.random_state_ = seed
                 folds = entry.make_folds(self, sample, x, labels, weight, seed)
-                self._fit_stages(sample, Run(settings, seed, folds))
+                drawn = getattr(self, "solver", "") == "alternating-random"
+                start = torch_generator(seed, "start") if drawn else None
+                self._fit_stages(Run(sample, settings, seed, folds, start))
 
-    def _fit_stages(self, sample: Sample, run: Run) -> None:
+    def _fit_stages(self, run: Run) -> None:
         raise NotImplementedError
 
     # --- stages that all share ---
 
-    def _judge(self, sample: Sample, solution: Solution, seed: int) -> None:
+    def _judge(self, run: Run, solution: Solution) -> None:
         """The paper's evidence: a feature is stable if its weighted effect differs from zero.
 
         The interval comes from the bootstrap. Sets the attributes about weights and features.
         """
-        w = solution.w / sample.total(sample.mass @ solution.w)
+        sample, w = run.sample, scale_to_mean_one(run.sample, solution.w)
         self._report_weights(sample, w)
         self.history_ = {name: np.array(values) for name, values in solution.history.items()}
         self.n_iter_ = len(self.history_["total"])
-        scores = WeightedEffect(seed)(sample, w)
+        scores = WeightedEffect(run.seed)(sample, w)
         stable = (scores.low > 0) | (scores.high < 0)
         columns = {"effect": scores.score, "low": scores.low, "high": scores.high, "stable": stable}
         whole = {name: sample.to_user_columns(values) for name, values in columns.items()}
         self.feature_effects_ = pd.DataFrame({"feature": sample.origin.names} | whole)
         self.stable_features_ = whole["stable"]
 
-    def _report_weights(self, sample: Sample, w: torch.Tensor) -> None:
+    def _report_weights(self, sample: Sample, w: Tensor) -> None:
         self.sample_weight_ = sample.to_user_rows(w)
         self.balance_report_ = entry.report_balance(sample, w)
 
-    def _draw_rows(self, sample: Sample, seed: int) -> torch.Tensor:
-        """The rows that heads are compared on."""
-        return draw_rows(sample, BINARY, MOST_COMPARED, seed)
-
-    def _find_weakest(
-        self, sample: Sample, w: torch.Tensor, seed: int, heads: Heads, recipe: Recipe
-    ) -> torch.Tensor:
+    def _find_weakest(self, run: Run, w: Tensor, heads: Heads, recipe: Recipe) -> Tensor:
         """The features that may move, judged by a head on all features under the weights."""
-        drawn = self._draw_rows(sample, seed)
-        few, w = sample.take(drawn), w[drawn > 0]
+        drawn = draw_compared(run.sample, run.seed)
+        few, w = run.sample.take(drawn), w[drawn > 0]
         (whole,) = heads.fit(few, w, [recipe])
         return find_weakest(few, w, whole)
 
     def _choose_head(
-        self,
-        sample: Sample,
-        solution: Solution,
-        run: Run,
-        families: Mapping[str, tuple[Heads, list[Recipe]]],
-        noisy: torch.Tensor,
+        self, run: Run, solution: Solution, families: Families, noisy: Tensor
     ) -> Predictor:
-        """The best head of the best family, fitted under the weights on all rows."""
-        w, rows = solution.w, []
+        sample, w, rows, alone = run.sample, solution.w, [], len(families) == 1
         for name, (heads, recipes) in families.items():
-            judged = judge_recipes(
-                *(heads, recipes, sample, w, noisy, run.folds, run.seed), alone=len(families) == 1
-            )
+            given = (heads, recipes, sample, w, noisy, run.folds, run.seed)
+            judged = judge_recipes(*given, alone=alone)
             rows.append({"head": name, "recipe": recipes[judged.best], **asdict(judged)})
-        scores = [np.nan_to_num(row["score"], nan=np.inf, posinf=np.inf) for row in rows]
-        best = int(np.argmin(scores))
-        self._report_heads(rows, best)
+        self._report_heads(rows)
         if self.recipe_.temper != 1:
             solution.w = temper_weights(sample, w, self.recipe_.temper)
             self._report_weights(sample, solution.w)
         (predictor,) = families[self.head_][0].fit(sample, w, [self.recipe_])
         return predictor
 
-    def _report_heads(self, rows: list[dict[str, Any]], best: int) -> None:
-        """Set ``heads_``, ``head_`` and ``recipe_``."""
-        table = pd.DataFrame(
-            [
-                {"head": row["head"], **asdict(row["recipe"])}
-                | {name: row.get(name, np.nan) for name in ("average", "stability")}
-                for row in rows
-            ]
-        )
+    def _report_heads(self, rows: list[dict[str, Any]]) -> None:
+        """Set ``heads_``, and ``head_`` and ``recipe_`` to those with the best score."""
+        table = pd.DataFrame([{"head": row["head"]} | asdict(row["recipe"]) for row in rows])
         table["refit"] = table["refit"].map(lambda kind: kind or "none")  # strings only: stored
+        for name in ("average", "stability"):
+            table[name] = [row.get(name, np.nan) for row in rows]
+        scores = pd.Series([row.get("score", np.nan) for row in rows]).fillna(np.inf)
+        best = int(np.argmin(scores))
         self.heads_ = table.assign(chosen=np.arange(len(rows)) == best)
         self.head_, self.recipe_ = rows[best]["head"], rows[best]["recipe"]
 
     def _keep_head(self, solution: Solution) -> Predictor:
-        """The solver's own head."""
         l1 = 0.0 if self.l1 == "auto" else float(self.l1)
         name = "features" if solution.network is None else "embedding"
-        self._report_heads([{"head": name, "recipe": Recipe(l1, False, False)}], 0)
+        self._report_heads([{"head": name, "recipe": Recipe(l1, False, False)}])
         return Predictor(solution.head, solution.network)
 
     def _finish(self, sample: Sample, solution: Solution, predictor: Predictor) -> None:
@@ -264,19 +238,22 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
         The encoder is the one the head uses, or else the one whose embedding was balanced.
         """
-        head = predictor.head
+        head, columns = predictor.head, sample.origin.columns
         beta = head.beta.cpu().numpy()
         self.coef_ = (sample.to_user_columns(beta) if predictor.network is None else beta)[None, :]
         self.intercept_ = np.array([float(head.intercept)])
-        network = predictor.network or solution.network
-        self.encoders_ = [] if network is None else [encoder_in_user_order(sample, network)]
-        columns = sample.origin.columns
         self.pairs_ = [(int(columns[a]), int(columns[b])) for a, b in sample.pairs]
-        if not predictor.converged:
-            solution.unfinished.append("refit")
-        if not head.converged:
-            solution.unfinished.append("head")
-        warn_about_fit(self, sample, solution)
+        self.encoders_ = []
+        if network := predictor.network or solution.network:
+            layers = [(a.cpu().numpy(), b.cpu().numpy()) for a, b in network.encoder]
+            weight, bias = layers[0]
+            features = np.zeros((len(weight), len(sample.origin.names)))
+            features[:, columns] = weight[:, : sample.n_features]
+            layers[0] = np.hstack([features, weight[:, sample.n_features :]]), bias
+            self.encoders_ = [layers]
+        solution.unfinished += ["refit"] * (not predictor.converged)
+        solution.unfinished += ["head"] * (not head.converged)
+        entry.warn_about_fit(self, sample, solution)
         if predictor.is_constant(sample):
             more = "" if predictor.network is None else " or network_l2"
             warn_user(
@@ -288,29 +265,23 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     # --- prediction ---
 
-    def _head_on_features(self) -> bool:
-        """Whether beta multiplies the features themselves rather than the embedding."""
-        return self.head_ == "features"
-
     @property
     def used_features_(self) -> BoolArray:
         """Which features the prediction depends on: (n_features_in_,)."""
         check_is_fitted(self)
-        if self._head_on_features():
+        if self.head_ == "features":
             return np.asarray(self.coef_[0] != 0)
-        used = np.zeros(self.n_features_in_, dtype=bool)
-        for (first, _), *_ in self.encoders_:
-            seen = (first != 0).any(axis=0)
-            used |= seen[: self.n_features_in_]
-            for (a, b), both in zip(self.pairs_, seen[self.n_features_in_ :], strict=True):
-                used[[a, b]] |= both
+        seen = (self.encoders_[0][0][0] != 0).any(axis=0)
+        used, products = np.split(seen, [self.n_features_in_])
+        pairs = [pair for pair, both in zip(self.pairs_, products, strict=True) if both]
+        used[np.array(pairs, dtype=int).ravel()] = True
         return used
 
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Log-odds of the positive class: (n_samples,)."""
         x = self._features(X)
         with threads_for(x.size):
-            z = x if self._head_on_features() else self._embed(x)
+            z = x if self.head_ == "features" else self._embed(x)
             return np.asarray(z @ self.coef_[0] + self.intercept_[0])
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
@@ -320,7 +291,7 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """The more probable class of each row."""
-        positive = self.decision_function(X) > 0
+        positive = self.decision_function(X) > 0  # refuses a model that is not fitted
         return self.classes_[positive.astype(int)]
 
     def _features(self, X: ArrayLike) -> FloatArray:
@@ -329,7 +300,6 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
         return entry.transform_features(self, validate(self, X, reset=False))
 
     def _embed(self, x: FloatArray) -> FloatArray:
-        """phi(x) of features as the fit used them."""
         wide = torch.tensor(add_products(x, self.pairs_))
         # Copies: the last bits of a product depend on the memory layout, and some are read-only.
         layers: list[Layer] = [(torch.tensor(a), torch.tensor(b)) for a, b in self.encoders_[0]]
@@ -337,72 +307,50 @@ class PaperClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _n_features_out(self) -> int:
-        """Width of the embedding, for the names of ``transform``'s columns."""
         return len(self.encoders_[0][-1][1]) if self.encoders_ else self.n_features_in_
 
     def to_onnx(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model as an ONNX file (needs the extra ``onnx``).
 
         Its input ``X`` holds the features in double precision, in the order of the training table;
-        its outputs ``label`` and ``probabilities`` are those of ``predict`` and
-        ``predict_proba``. Rows that ``predict_proba`` refuses, such as those with a missing value,
-        get NaN.
+        its outputs ``label`` and ``probabilities`` are those of ``predict`` and ``predict_proba``.
+        Rows that these refuse, such as those with a missing value, get NaN.
         """
         check_is_fitted(self)
-        write_onnx(self, path, on_embedding=not self._head_on_features())
+        write_onnx(self, path, on_embedding=self.head_ != "features")
 
     def check_stored(self) -> None:
-        """Raise ValueError unless the model could have been fitted and can predict."""
         entry.check_parts(self, "sample_weight_")
         if not values.is_fitted(self):
             return
         p, pairs, encoders = self.n_features_in_, self.pairs_, self.encoders_
-        if len(values.labels(self)) != 2:
-            raise ValueError("classes_ must be two labels")
-        effects = self.feature_effects_
-        if not {"feature", "effect", "stable"} <= set(effects) or len(effects) != p:
-            raise ValueError(f"feature_effects_ must be a table of {p} features")
-        if self.stable_features_.shape != (p,):
-            raise ValueError(f"stable_features_ must be {p} booleans")
-        if not all(0 <= min(pair) < max(pair) < p for pair in pairs):
-            raise ValueError(f"pairs_ must be a list of pairs of {p} columns")
-        if bool(encoders) != hasattr(self, "hidden"):
-            raise ValueError("encoders_ must be present for a network, and only then")
-        width = p
-        for layers in encoders:
-            width = p + len(pairs)
-            for k, (matrix, bias) in enumerate(layers):
-                values.check_numbers(matrix, f"the matrix of layer {k}", (None, width))
-                values.check_numbers(bias, f"the bias of layer {k}", (len(matrix),))
-                values.check_finite_sums(f"layer {k}", matrix, bias)
-                width = len(matrix)
         # Files of before the head was chosen in the fit name it by the parameter.
         given = getattr(self, "head", "embedding") if encoders else "features"
-        self.__dict__.setdefault("head_", given)
-        if self.head_ not in ("features", "embedding") or (self.head_ == "embedding") > bool(
-            encoders
-        ):
-            raise ValueError(f"head_ must be a head that the model has, not {self.head_!r}")
+        own = ["features", *["embedding"] * hasattr(self, "hidden")]
+        sound = {
+            "classes_": len(values.labels(self)) == 2,
+            "feature_effects_": len(self.feature_effects_) == p,
+            "stable_features_": self.stable_features_.shape == (p,),
+            "pairs_": all(0 <= min(pair) < max(pair) < p for pair in pairs),
+            "encoders_": len(encoders) == len(own) - 1,
+            "head_": self.__dict__.setdefault("head_", given) in own,
+        }
+        if wrong := [name for name, is_so in sound.items() if not is_so]:
+            raise ValueError(f"{wrong[0]} does not fit a model of two classes and {p} features")
+        width = p + len(pairs)
+        for k, (matrix, bias) in enumerate(encoders[0] if encoders else []):
+            values.check_numbers(matrix, f"the matrix of layer {k}", (None, width))
+            values.check_numbers(bias, f"the bias of layer {k}", (len(matrix),))
+            values.check_finite_sums(f"layer {k}", matrix, bias)
+            width = len(matrix)
         # With a head on the features the encoders only made the weights.
-        coef = values.numbers(self, "coef_", (1, p if self._head_on_features() else width))
+        coef = values.numbers(self, "coef_", (1, p if self.head_ == "features" else width))
         values.check_finite_sums("coef_", coef, values.numbers(self, "intercept_", (1,)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def encoder_in_user_order(
-    sample: Sample, network: AutoEncoder
-) -> list[tuple[FloatArray, FloatArray]]:
-    """The encoder over all features in the user's order, with zeros for constant ones."""
-    layers = [(weight.cpu().numpy(), bias.cpu().numpy()) for weight, bias in network.encoder]
-    weight, bias = layers[0]
-    p = sample.n_features
-    features = np.zeros((len(weight), len(sample.origin.names)))
-    features[:, sample.origin.columns] = weight[:, :p]
-    return [(np.hstack([features, weight[:, p:]]), bias), *layers[1:]]
 
 
 def transform_rows(self: PaperClassifier, X: ArrayLike) -> FloatArray:

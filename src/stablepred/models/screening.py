@@ -36,6 +36,7 @@ from stablepred._validation import (
 )
 from stablepred.core.loop import Settings
 from stablepred.core.objective import Strengths
+from stablepred.core.resources import threads_for
 from stablepred.core.ridge import fit_ridge
 from stablepred.core.sequential import learn_weights, start_solution
 from stablepred.evidence.effect import EffectOfVariables, WeightedEffect
@@ -54,7 +55,7 @@ from stablepred.heads.folds import (
 from stablepred.heads.guard import Choice, Fit, Guard
 from stablepred.heads.wrapped import fit_wrapped
 from stablepred.models.checkpoints import fit_progress
-from stablepred.models.entry import choose_device, draw_seed, limit_resources
+from stablepred.models.entry import choose_device, draw_seed
 from stablepred.models.standardizer import CLIP
 from stablepred.outcomes.base import Outcome
 from stablepred.outcomes.binary import BINARY
@@ -233,7 +234,7 @@ def screen(model: Any, rows: Rows, target: Target) -> tuple[Rows, Sample, Choice
     """
     model.random_state_ = seed = draw_seed(model.random_state)
     progress, outcome = fit_progress(type(model).__name__, model.verbose > 0), target.outcome
-    with limit_resources(rows.x.size):
+    with threads_for(rows.x.size):
         sample = _group(model, rows, target)
         _check_environments(sample, rows.environments)
         cv = model.cv  # splits that are given one by one can be read once only
@@ -397,7 +398,7 @@ def summarize_variables(sample: Sample, outcome: Outcome, names: list[str]) -> S
             part = sample.features[:, own] @ beta[own]
         parts.append(part)
     origin = replace(sample.origin, names=names, columns=numbers, groups=None)
-    return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[], shared=None)
+    return replace(sample, x=torch.stack(parts, dim=1), origin=origin, pairs=[])
 
 
 def _judge(

@@ -24,23 +24,15 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Values are clipped to the training range and to three standard deviations: no linear model
     extrapolates, and no balancing weights gain by moving into the tails. Two values become 0 and 1,
     the larger one 1.
-
-    Attributes
-    ----------
-    means_, scales_ : ndarray of shape (n_features_in_,)
-        What is subtracted, and what that is divided by; 0 and 1 for a 0/1 column.
-    low_, high_ : ndarray of shape (n_features_in_,)
-        The range to which values are clipped before.
     """
 
-    means_: FloatArray
-    scales_: FloatArray
-    low_: FloatArray
+    means_: FloatArray  # what is subtracted; 0 for a 0/1 column
+    scales_: FloatArray  # what that is divided by; 1 for a 0/1 column
+    low_: FloatArray  # the range to which values are clipped before
     high_: FloatArray
 
     @atomic
     def fit(self, X: ArrayLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Find mean, standard deviation and range of every column."""
         shards = current_shards()
         x = validate(self, X)
         weight = check_sample_weight(sample_weight, x)
@@ -69,13 +61,11 @@ class Standardizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> FloatArray:
-        """Numbers in standard deviations, at most three; 0/1 columns as they are."""
         check_is_fitted(self)
         x = np.clip(validate(self, X, reset=False), self.low_, self.high_)
         return np.asarray((x - self.means_) / self.scales_)
 
     def check_stored(self) -> None:
-        """Raise ValueError unless what is transformed is at most three standard deviations."""
         if not is_fitted(self):
             return
         names = ("means_", "scales_", "low_", "high_")

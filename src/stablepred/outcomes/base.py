@@ -28,6 +28,7 @@ class Outcome(Protocol):
 
     def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
         """Variance of the slopes over their mean curvature, if the scores are right."""
+        return 1.0
 
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
         """Whether each row's prediction cannot get any better in double precision."""
@@ -38,10 +39,9 @@ class Outcome(Protocol):
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
         """For each stratum, the probability that a row with these scores belongs to it."""
 
-    # --- predicted means; of several classes, (n, k) ---
-
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        """The loss of each row where the outcome's mean is predicted, not a score."""
+        """The loss of each row where means are predicted, not scores; of k classes (n, k)."""
+        return self.losses(means, y)
 
     def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
-        """Squared error of each row."""
+        return (y - means) ** 2

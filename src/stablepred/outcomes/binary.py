@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from stablepred.io.save import storable
+from stablepred.outcomes.base import Outcome
 
 # Probabilities are kept this far from 0 and 1 before a logarithm.
 CLIP = 1e-7
@@ -16,14 +17,11 @@ LARGEST_SCORE = 30.0
 
 
 @storable
-class Binary:
-    """Logistic loss of a 0/1 outcome."""
-
+class Binary(Outcome):
     name = "binary"
     bound = 0.25
 
     def losses(self, scores: Tensor, y: Tensor) -> Tensor:
-        """log(1 + exp((1 - 2 y) * score)) of each row."""
         return functional.softplus((1 - 2 * y) * scores)
 
     def slopes(self, scores: Tensor, y: Tensor) -> Tensor:
@@ -32,38 +30,24 @@ class Binary:
         return sign * torch.sigmoid(sign * scores)
 
     def curvature(self, scores: Tensor, y: Tensor) -> Tensor:
-        """P(y = 1) P(y = 0)."""
         probability = torch.sigmoid(scores)
         return probability * (1 - probability)
 
     def inverse_link(self, scores: Tensor) -> Tensor:
-        """P(y = 1)."""
         return torch.sigmoid(scores)
 
-    def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
-        """One: the variance of y is P(y = 1) P(y = 0)."""
-        return 1.0
-
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
-        """Whether the right class has all the probability that a double can hold."""
         return (2 * y - 1) * scores > LARGEST_SCORE
 
     def strata(self, y: Tensor) -> list[Tensor]:
-        """The negative and the positive class."""
         return [y == 0, y == 1]
 
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
-        """P(y = 0) and P(y = 1)."""
         return [torch.sigmoid(-scores), torch.sigmoid(scores)]
 
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        """Minus the logarithm of the probability given to the right class."""
         p = means.clamp(CLIP, 1 - CLIP)
         return -torch.where(y > 0.5, p, 1 - p).log()
-
-    def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
-        """(y - p)^2."""
-        return (y - means) ** 2
 
 
 BINARY = Binary()

@@ -7,35 +7,29 @@ import torch
 from torch import Tensor
 
 from stablepred.io.save import storable
+from stablepred.outcomes.base import Outcome
 
 STRATA = 20
 
 
 @storable
-class Gaussian:
-    """Squared loss of a numeric outcome."""
-
+class Gaussian(Outcome):
     name = "gaussian"
     bound = 1.0
 
     def losses(self, scores: Tensor, y: Tensor) -> Tensor:
-        """(y - score)^2 / 2 of each row."""
         return (scores - y) ** 2 / 2
 
     def slopes(self, scores: Tensor, y: Tensor) -> Tensor:
-        """Score minus y."""
         return scores - y
 
     def curvature(self, scores: Tensor, y: Tensor) -> Tensor:
-        """One."""
         return torch.ones_like(scores)
 
     def inverse_link(self, scores: Tensor) -> Tensor:
-        """The score itself."""
         return scores
 
     def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
-        """Mean squared residual."""
         return float(mass @ (scores - y) ** 2 / mass.sum())
 
     def is_certain(self, scores: Tensor, y: Tensor) -> Tensor:
@@ -43,25 +37,16 @@ class Gaussian:
         return torch.zeros_like(scores, dtype=torch.bool)
 
     def strata(self, y: Tensor) -> list[Tensor]:
-        """Rows between neighbouring quantiles of y."""
         index = torch.searchsorted(self._edges(y), y, right=True)
         masks = [index == k for k in range(STRATA)]
         return [mask for mask in masks if mask.any()]
 
     def strata_probabilities(self, scores: Tensor, y: Tensor, dispersion: float) -> list[Tensor]:
-        """Probability of each stratum under normal noise around the scores."""
+        """Under normal noise around the scores."""
         edges = torch.unique(self._edges(y))
         below = torch.special.ndtr((edges[:, None] - scores) / max(dispersion, 1e-12) ** 0.5)
         ends = torch.cat([torch.zeros_like(below[:1]), below, torch.ones_like(below[:1])])
         return list(ends[1:] - ends[:-1])
-
-    def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        """The squared loss: a mean is a score."""
-        return self.losses(means, y)
-
-    def squared_errors(self, means: Tensor, y: Tensor) -> Tensor:
-        """(y - prediction)^2."""
-        return (y - means) ** 2
 
     def _edges(self, y: Tensor) -> Tensor:
         ranks = torch.arange(1, STRATA, device=y.device) * len(y) // STRATA

@@ -14,15 +14,12 @@ class Multinomial:
     name = "multinomial"
 
     def strata(self, y: Tensor) -> list[Tensor]:
-        """The classes."""
         return [y == k for k in torch.unique(y)]
 
     def dispersion(self, scores: Tensor, y: Tensor, mass: Tensor) -> float:
-        """One, as of two classes."""
         return 1.0
 
     def losses_of_means(self, means: Tensor, y: Tensor) -> Tensor:
-        """Minus the logarithm of the probability given to the right class."""
         right = means.gather(1, y.long()[:, None])[:, 0]
         return -right.clamp(CLIP, 1.0).log()
 

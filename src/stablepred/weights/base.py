@@ -10,8 +10,6 @@ from stablepred.sample import Sample
 
 
 class Balance(Protocol):
-    """A kind of balancing loss."""
-
     def prepare(self, sample: Sample, network: AutoEncoder | None) -> ValueAndGradient:
         """Return the loss as a function of the total row weights v, with its gradient in v.
 
@@ -20,7 +18,5 @@ class Balance(Protocol):
 
 
 class DeepBalance(Balance, Protocol):
-    """A kind of balancing loss that an encoder can also be trained on."""
-
     def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
         """The loss at fixed weights, differentiable in the network's parameters."""

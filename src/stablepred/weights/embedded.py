@@ -6,9 +6,9 @@ as in ``raw.py``, with phi an encoder. Rows with x_ij = 0 are their own X_{-j} a
 encoding. For a number nearly every row needs one, which is done a few treatments at a time.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -25,7 +25,6 @@ from stablepred.weights.raw import vary
 # Rows x treatments that are encoded at once: few enough for a processor's cache, enough to keep a
 # GPU busy.
 CHUNK = {"cpu": 1 << 13, "cuda": 1 << 21}
-SMALLEST_CHUNK = 1 << 10
 # Entries of a fixed encoder's embeddings that are computed at once where not all can be kept.
 TOGETHER = {"cpu": 1 << 22, "cuda": 1 << 26}
 # Rows x treatments that are compared in one operation; 0: one treatment after the other, which a
@@ -47,7 +46,6 @@ class EmbeddedBalance:
     standardize: bool = True
 
     def prepare(self, sample: Sample, network: AutoEncoder | None) -> ValueAndGradient:
-        """The loss at a fixed network, as a function of the row weights alone."""
         assert network is not None
         scale = None
         if self.standardize:
@@ -55,14 +53,11 @@ class EmbeddedBalance:
         return FixedEncoder(network.encoder, sample.x, scale, sample.shared, sample.shards)
 
     def of_network(self, sample: Sample, w: Tensor, network: AutoEncoder) -> Tensor:
-        """The loss at fixed weights, differentiable in the network."""
-        phi = network.encode(sample.x)
+        x, shared, phi = sample.x, sample.shared, network.encode(sample.x)
         scale = embedding_scale(sample, phi) if self.standardize else None
-        removed = removed_embeddings(network.encoder, sample.x, sample.shared)
-        gaps = embedded_imbalance(
-            sample.x, sample.mass * w, phi, removed, scale, sample.shared, sample.shards
-        )
-        return gaps.square().sum()
+        removed = removed_embeddings(network.encoder, x, shared)
+        of_treatments = (x, sample.mass * w, phi, removed, scale, shared, sample.shards)
+        return embedded_imbalance(*of_treatments).square().sum()
 
 
 def embedding_scale(sample: Sample, phi: Tensor) -> Tensor:
@@ -80,9 +75,8 @@ def removed_embeddings(
 ) -> Iterator[RemovedChunk]:
     """Embed every row with column j removed, for the rows that this changes, in bounded memory.
 
-    Rows with x_ij = 0 are their own X_{-j} and need no second encoding (with products among the
-    columns: rows in which no column that shares a source with j is one). With column j zeroed, the
-    pre-activation of the first layer is that of the full row minus x_ij times column j of A^(1).
+    With column j zeroed, the pre-activation of the first layer is that of the full row minus x_ij
+    times column j of A^(1). (Columns that share a variable with j are zeroed with it.)
     """
     first, bias = layers[0]
     before = x @ first.T + bias  # (n, d1)
@@ -99,31 +93,14 @@ def removed_embeddings(
         later = list(zip(flat[2::2], flat[3::2], strict=True))
         return encode_from(before[rows[part]] - removed, later)
 
-    def make(part: slice) -> Tensor:
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat):
-            return checkpoint(encode, part, before, *flat, use_reentrant=False)
-        return encode(part, before, *flat)
-
-    for part, embedded in _piecewise(make, len(rows), chunk or CHUNK[x.device.type]):
-        yield rows[part], treatments[part], embedded
+    recorded = torch.is_grad_enabled() and any(tensor.requires_grad for tensor in flat)
+    run = partial(checkpoint, encode, use_reentrant=False) if recorded else encode
+    for part in _cut(len(rows), chunk or CHUNK[x.device.type]):
+        yield rows[part], treatments[part], run(part, before, *flat)
 
 
-def _piecewise(
-    encode: Callable[[slice], Tensor], length: int, chunk: int
-) -> Iterator[tuple[slice, Tensor]]:
-    """Encode ``chunk`` items at a time, or fewer where they do not fit in a GPU's memory."""
-    start = 0
-    while start < length:
-        part = slice(start, min(start + chunk, length))
-        try:
-            embedded = encode(part)
-        except torch.cuda.OutOfMemoryError:
-            if chunk <= SMALLEST_CHUNK:
-                raise
-            chunk //= 2
-            continue
-        yield part, embedded
-        start += chunk
+def _cut(length: int, chunk: int) -> list[slice]:
+    return [slice(start, start + chunk) for start in range(0, length, chunk)]
 
 
 def _touched(x: Tensor, shared: Tensor | None) -> Tensor:
@@ -208,13 +185,9 @@ class FixedEncoder:
         # Processes that share the rows send one message per part, so all must cut in the same way.
         numbers = [int(size) * len(self._phi) for size in shards.largest(sizes).tolist()]
         room = room_to_keep(x.device) if keep_at_most is None else keep_at_most
-        self._kept: list[_Slice] | None = None
-        if sum(numbers) <= room:
-            with suppress(torch.cuda.OutOfMemoryError):
-                self._kept = self._make(slice(0, len(sizes)))
-        if shards.largest(float(self._kept is None)):
-            self._kept = None
-        most = sum(numbers) if self._kept is not None else TOGETHER[x.device.type]
+        too_many = shards.largest(float(sum(numbers) > room))
+        self._kept = None if too_many else self._make(slice(0, len(sizes)))
+        most = TOGETHER[x.device.type] if too_many else sum(numbers)
         self._parts = list(_consecutive(numbers, most))
 
     def __call__(self, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -271,7 +244,6 @@ class FixedEncoder:
         return mean, slopes, sums / weight, steps
 
     def _make(self, part: slice) -> "list[_Slice]":
-        """Embeddings with the columns of some treatments removed."""
         _, rows = (self._untouched[part] == 0).nonzero(as_tuple=True)
         own = rows.split(self._sizes[part])
         if not COMPARED[rows.device.type]:
@@ -287,7 +259,6 @@ class FixedEncoder:
         return made
 
     def _blocks(self, treatments: int) -> Iterator[slice]:
-        """Treatments that are compared together."""
         return _consecutive([len(self._before)] * treatments, COMPARED[self._x.device.type])
 
     def _values(self, part: slice, own: int | slice, rows: Tensor) -> Tensor:
@@ -297,18 +268,16 @@ class FixedEncoder:
 
     def _without(self, j: int, rows: Tensor) -> Tensor:
         """Embeddings of these rows with the column of treatment ``j`` removed: (d, m)."""
-
-        def encode(piece: slice) -> Tensor:
+        pieces = []
+        for part in _cut(len(rows), CHUNK[rows.device.type]):
             removed = self._first[:, j]  # (d1,)
             if self._shared is not None:
-                shared = self._x[:, rows[piece]] * self._shared[:, j : j + 1]
+                shared = self._x[:, rows[part]] * self._shared[:, j : j + 1]
                 removed = (self._first @ shared).T  # (m, d1)
             elif not self._simple:
-                removed = self._x[j, rows[piece], None] * removed
-            before = self._before.index_select(0, rows[piece]) - removed
-            return self._encode(before.sigmoid_())
-
-        pieces = [made for _, made in _piecewise(encode, len(rows), CHUNK[rows.device.type])]
+                removed = self._x[j, rows[part], None] * removed
+            before = self._before.index_select(0, rows[part]) - removed
+            pieces.append(self._encode(before.sigmoid_()))
         return pieces[0] if len(pieces) == 1 else torch.cat([self._phi[:, :0], *pieces], 1)
 
     def _encode(self, hidden: Tensor) -> Tensor:
@@ -334,10 +303,8 @@ def _products(embedded: Tensor, weights: Tensor) -> Tensor:
 def _consecutive(numbers: list[int], most: int) -> Iterator[slice]:
     """Cut a list into runs with sums of at most ``most``; a single number may exceed it."""
     start, total = 0, 0
-    for stop, number in enumerate(numbers):
-        if stop > start and total + number > most:
+    for stop, number in enumerate([*numbers, most]):
+        if stop > start and (total + number > most or stop == len(numbers)):
             yield slice(start, stop)
             start, total = stop, 0
         total += number
-    if numbers:
-        yield slice(start, len(numbers))

@@ -17,6 +17,7 @@ are zeroed together with j.
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -31,15 +32,8 @@ BLOCK = 1 << 15
 
 
 class RawBalance:
-    """The loss above."""
-
     def prepare(self, sample: Sample, network: AutoEncoder | None = None) -> ValueAndGradient:
-        """The loss over the sample's rows."""
-
-        def loss(v: Tensor) -> tuple[Tensor, Tensor]:
-            return balance_and_gradient(sample.x, v, sample.shared, sample.shards)
-
-        return loss
+        return partial(balance_and_gradient, sample.x, shared=sample.shared, shards=sample.shards)
 
 
 def vary(variance: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -90,5 +84,4 @@ def balance_and_gradient(
 
 
 def _blocks(rows: Tensor) -> Sequence[Tensor]:
-    """The rows in blocks; on a GPU, all at once."""
     return (rows,) if rows.is_cuda else rows.split(BLOCK)
