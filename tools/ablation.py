@@ -95,6 +95,9 @@ VARIANTS = {
     "least loss, not usual": Variant(
         replaced("heads.default._move_to_usual", lambda _, __, best, ___, ____: best)
     ),
+    "weak products, too": Variant(replaced("heads.default.LEAST_GAIN", -np.inf)),
+    "straight beyond training": Variant(replaced("tables.learning.SOFT", 1e6)),
+    "clipped to training": Variant(replaced("tables.learning.SOFT", 1e-6)),
     "no fading out": Variant(replaced("core.ridge.Support.share", lambda _, x: x.new_ones(len(x)))),
 }
 
