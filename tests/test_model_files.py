@@ -302,6 +302,7 @@ FORGED = [
     ("stable", set_state(guard=3), "guard"),
     ("stable", set_state(surprise_=3), "'surprise_' is no attribute"),
     ("default", set_array("estimator_.beta", lambda a: a[:2]), "coefficients"),
+    ("default", inner(set_state(outcome=None)), "outcome"),
     ("default", set_array("estimator_.beta", with_value(np.nan)), "coefficients"),
     ("default", set_array("StableClassifier.columns_", lambda a: a + 9), "columns_ must be"),
     ("default", set_array("StableClassifier.columns_", lambda a: a * 0), "columns_|coefficients"),

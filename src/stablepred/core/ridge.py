@@ -177,6 +177,8 @@ class Regression:
         return self.outcome.inverse_link(self.scores(x))
 
     def check_columns(self, width: int) -> None:
+        if not hasattr(self.outcome, "inverse_link"):
+            raise ValueError("the outcome of a regression is none")
         small = (np.abs(self.beta) < 1e100).all()  # sums and squares of larger ones may overflow
         if self.beta.shape != (width + len(self.products) + 1,) or not small:
             raise ValueError("the coefficients do not fit the columns")

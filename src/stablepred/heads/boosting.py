@@ -85,6 +85,8 @@ class Trees:
         return self.outcome.inverse_link(torch.as_tensor(scores, device=x.device))
 
     def check_columns(self, width: int) -> None:
+        if not hasattr(self.outcome, "inverse_link"):
+            raise ValueError("the outcome of the trees is none")
         shape = self.value.shape
         parts = (self.feature, self.threshold, self.left, self.right)
         if len(shape) != 2 or any(part.shape != shape for part in parts):
